@@ -1,0 +1,3 @@
+module github.com/queenkv/queenkv
+
+go 1.25.0
