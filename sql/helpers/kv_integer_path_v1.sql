@@ -1,5 +1,6 @@
--- kv_integer_path_v1: a jsonpath that holds for an object whose field is an integer within the bounds (NULL is no bound). Numbers are taken by value: 60.0 is the integer 60. A string, a boolean and JSON null are no integers. The range is
--- looked at before the fraction, so that 1e131071 costs nothing.
+-- kv_integer_path_v1: a jsonpath that holds for an object whose field is an integer within the bounds (NULL is no bound).
+-- Numbers are taken by value: 60.0 is the integer 60. A string, a boolean and JSON null are no integers. The range is looked at
+-- before the fraction, so that 1e131071 costs nothing.
 --
 -- Called with constants, as it always is here, it is a constant when the query is planned, and a check is one operator:
 --   p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807)
