@@ -75,7 +75,7 @@ func daemonHost(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer provider.Close()
+	defer func() { _ = provider.Close() }()
 	if err := provider.Health(ctx); err != nil {
 		return "", err
 	}
