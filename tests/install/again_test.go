@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -97,6 +98,37 @@ func TestCancelledInstallerFreesTheLock(t *testing.T) {
 			_, err = holder.Exec(t.Context(), "select pg_advisory_unlock(9628173550095224)")
 			must(t, err)
 			must(t, w.run(t.Context(), db.Conn(t)))
+		})
+	}
+}
+
+// cancelAfter ends a context when a connection's first statement has been answered: between
+// two statements pgx leaves the connection, and with it the lock, alone.
+type cancelAfter struct{ cancel context.CancelFunc }
+
+func (cancelAfter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (c cancelAfter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { c.cancel() }
+
+func TestCancelledBetweenStatementsFreesTheLock(t *testing.T) {
+	t.Parallel()
+	for _, w := range []way{install, migrate} {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			db, other := empty(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			conn := db.Conn(t, func(c *pgx.ConnConfig) { c.Tracer = cancelAfter{cancel} })
+			if err := w.run(ctx, conn); !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v, want context.Canceled", err)
+			}
+			if !conn.IsClosed() {
+				t.Error("its connection is open, and holds the lock")
+			}
+			if value[bool](t, other, "select to_regclass('queen.kv') is not null") {
+				t.Error("it installed all the same")
+			}
 		})
 	}
 }
