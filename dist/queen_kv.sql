@@ -301,21 +301,24 @@ comment on function queen.kv_key_fault_v1(text) is 'NULL for a good key, else th
 
 -- kv_keys_fault_v1: NULL for a good keys[] of a getMany, else the fault of its first bad element.
 create or replace function queen.kv_keys_fault_v1(p_keys jsonb) returns text
-language sql immutable parallel safe
-begin atomic
-  select case
-    when jsonb_typeof(p_keys) is distinct from 'array' collate "C" then 'kv_bad_request keys must be an array of strings'
-    else (
-      select f.fault || ' (keys, position ' || (f.position - 1) || ')'
-      from (
-        select e.position, queen.kv_key_fault_v1(case when jsonb_typeof(e.element) = 'string' collate "C" then e.element #>> '{}' end) as fault
-        from jsonb_array_elements(p_keys) with ordinality as e (element, position)
-      ) as f
-      where f.fault is not null
-      order by f.position
-      limit 1)
-  end;
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(p_keys) is distinct from 'array' then
+    return 'kv_bad_request keys must be an array of strings';
+  end if;
+  return (
+    select f.fault || ' (keys, position ' || f.position - 1 || ')'
+    from (
+      select e.position, queen.kv_key_fault_v1(case when jsonb_typeof(e.element) = 'string' then e.element #>> '{}' end) as fault
+      from jsonb_array_elements(p_keys) with ordinality as e (element, position)
+    ) as f
+    where f.fault is not null
+    order by f.position
+    limit 1);
 end;
+$$;
 comment on function queen.kv_keys_fault_v1(jsonb) is 'NULL for a good keys[] of a getMany, else the fault of the first bad element.';
 
 -- kv_value_fault_v1: NULL for a value that may be stored, else the fault: more than value_bytes of JSONB text, or nested deeper
@@ -332,7 +335,7 @@ comment on function queen.kv_keys_fault_v1(jsonb) is 'NULL for a good keys[] of 
 --                 more than 3 MB of text; up to 2048 bytes it is enough that none is above 10^40: a number below it is at most
 --                 16 KB (16,383 decimals), 2.8 MB in all.
 create or replace function queen.kv_value_fault_v1(p_value jsonb) returns text
-language plpgsql immutable parallel safe
+language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -369,17 +372,28 @@ $$;
 comment on function queen.kv_value_fault_v1(jsonb) is
   'NULL for a value that may be stored, else the fault: too many bytes of JSONB text, or nested too deep.';
 
--- kv_number_fault_v1: NULL for a number that incr can take as delta, min or max, else the fault.
+-- kv_value_small_v1: whether a value is so evidently within value_bytes that kv_value_fault_v1 need not be asked. No character
+-- of a string is more than six bytes of JSON text; the text of a number or of what is nested is not that plain.
+create or replace function queen.kv_value_small_v1(p_value jsonb) returns boolean
+language sql stable parallel safe
+begin atomic
+  select jsonb_typeof(p_value) not in ('number' collate "C", 'object', 'array')
+     and 6 * pg_column_size(p_value) <= queen.kv_limit_v1('value_bytes');
+end;
+comment on function queen.kv_value_small_v1(jsonb) is 'Whether a value is evidently within the ceiling; false says nothing.';
+
+-- kv_number_fault_v1: NULL for a number that incr can take as delta, min or max, or an absent one (SQL NULL), else the fault.
 create or replace function queen.kv_number_fault_v1(p_field text, p_value jsonb) returns text
 language sql immutable parallel safe
 begin atomic
   select case
+    when p_value is null then null
     when jsonb_typeof(p_value) <> 'number' collate "C" then 'kv_bad_request ' || p_field || ' must be a number'
     when not queen.kv_number_ok_v1(p_value::numeric) then
       'kv_bad_number ' || p_field || ' must be within -10^36 and 10^36, with at most 18 decimals'
   end;
 end;
-comment on function queen.kv_number_fault_v1(text, jsonb) is 'NULL for a good delta, min or max, else the fault.';
+comment on function queen.kv_number_fault_v1(text, jsonb) is 'NULL for a good delta, min or max, or an absent one, else the fault.';
 
 -- kv_expiry_fault_v1: NULL when an op declares exactly one good expiry, else the fault. Each field first, then "exactly one".
 -- `forever: false` declares nothing.
@@ -402,25 +416,28 @@ comment on function queen.kv_expiry_fault_v1(jsonb) is 'NULL when an op declares
 -- kv_page_fault_v1: NULL for a getPrefix whose prefix, after, limit and keysOnly are good, else the first fault. A getPrefix is
 -- refused in the wire. `limit` is clamped, never refused, when it is an integer; `after` may be of any length.
 create or replace function queen.kv_page_fault_v1(p_op jsonb, p_in_wire boolean) returns text
-language sql immutable parallel safe
-begin atomic
-  select case
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
     when p_in_wire then
       'kv_get_prefix_not_allowed_in_transaction getPrefix is not allowed in the wire'
     when not p_op ? 'prefix' or p_op -> 'prefix' = '""' then
       'kv_prefix_required prefix must be a string of 1 to 2048 bytes'
-    when jsonb_typeof(p_op -> 'prefix') <> 'string' collate "C" then
+    when jsonb_typeof(p_op -> 'prefix') <> 'string' then
       'kv_bad_request prefix must be a string'
     when octet_length(p_op ->> 'prefix') > queen.kv_limit_v1('key_bytes') then
       'kv_key_too_large prefix must be at most 2048 bytes of UTF-8'
-    when p_op ? 'after' and jsonb_typeof(p_op -> 'after') <> 'string' collate "C" then
+    when jsonb_typeof(p_op -> 'after') <> 'string' then
       'kv_bad_request after must be a string'
     when p_op ? 'limit' and not queen.kv_integer_ok_v1(p_op -> 'limit', '-infinity', 'infinity') then
       'kv_bad_request limit must be an integer'
-    when p_op ? 'keysOnly' and jsonb_typeof(p_op -> 'keysOnly') <> 'boolean' collate "C" then
+    when jsonb_typeof(p_op -> 'keysOnly') <> 'boolean' then
       'kv_bad_request keysOnly must be true or false'
   end;
 end;
+$$;
 comment on function queen.kv_page_fault_v1(jsonb, boolean) is 'NULL for a good getPrefix, else the first fault.';
 
 -- kv_op_fields_v1: the fields each op knows; NULL for a name that is no op. A field outside this list is refused, because a
@@ -441,67 +458,95 @@ begin atomic
 end;
 comment on function queen.kv_op_fields_v1(text) is 'The fields an op knows; NULL for a name that is no op.';
 
--- kv_unknown_field_fault_v1: the fault that names the first (in byte order) field of an op that the op doesn't know.
--- At most 100 characters of the name are shown.
-create or replace function queen.kv_unknown_field_fault_v1(p_op jsonb) returns text
-language sql immutable parallel safe
-begin atomic
-  select 'kv_unknown_field the op ' || (p_op ->> 'op') || ' knows no field named ' || left(min(f.field collate "C"), 100)
-  from jsonb_object_keys(p_op - queen.kv_op_fields_v1(p_op ->> 'op')) as f (field);
+-- kv_unknown_field_fault_v1: the fault that names the first (in byte order) field of an op that is not in p_fields. At most 100
+-- characters of the name are shown.
+create or replace function queen.kv_unknown_field_fault_v1(p_op jsonb, p_fields text[]) returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select 'kv_unknown_field the op ' || (p_op ->> 'op') || ' knows no field named ' || left(min(f.field collate "C"), 100)
+    from jsonb_object_keys(p_op - p_fields) as f (field));
 end;
-comment on function queen.kv_unknown_field_fault_v1(jsonb) is 'The fault that names a field which the op doesn''t know.';
+$$;
+comment on function queen.kv_unknown_field_fault_v1(jsonb, text[]) is 'The fault that names a field which the op doesn''t know.';
 
 -- kv_op_fault_v1: NULL for a good op, else its first fault, in the order of the contract: an object, op, tenant field, unknown
 -- field, ns, key or keys (getPrefix: wire, then prefix), after, limit, keysOnly, expiry, value, expect, delta, min, max,
 -- required. After "unknown field" a field that is present belongs to the op, so the later rules need not ask which op it is.
+-- JSON null is never an absent field: `?` sees it, and every rule refuses its type.
 --
--- One expression without a sub-query: the planner inlines it, and checking an op costs a few microseconds. JSON null is
--- never an absent field: `?` sees it, and every rule refuses its type.
+-- PL/pgSQL, a step for each group of rules, and not one inlined expression: an expression is made ready once a transaction,
+-- and making all the rules ready costs ten times as much as the few that an op goes through.
 create or replace function queen.kv_op_fault_v1(p_op jsonb, p_in_wire boolean) returns text
-language sql immutable parallel safe
-begin atomic
-  select case
-    when jsonb_typeof(p_op) <> 'object' collate "C" then
-      'kv_bad_request an op must be an object'
-    when jsonb_typeof(p_op -> 'op') is distinct from 'string' collate "C" then
-      'kv_bad_request op must be a string'
-    when queen.kv_op_fields_v1(p_op ->> 'op') is null then
-      'kv_unknown_op op must be one of get, getMany, getPrefix, put, putIfAbsent, delete, incr, touch'
-    when p_op ?| '{tenant,tenantId,tenant_id,_tenant}' then
-      'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
-    when p_op - queen.kv_op_fields_v1(p_op ->> 'op') <> '{}' then
-      queen.kv_unknown_field_fault_v1(p_op)
-    else coalesce(
-      queen.kv_namespace_fault_v1(case when jsonb_typeof(p_op -> 'ns') = 'string' collate "C" then p_op ->> 'ns' end),
-      case p_op ->> 'op' collate "C"
-        when 'getMany' then
-          queen.kv_keys_fault_v1(p_op -> 'keys')
-        when 'getPrefix' then
-          queen.kv_page_fault_v1(p_op, p_in_wire)
-        else
-          queen.kv_key_fault_v1(case when jsonb_typeof(p_op -> 'key') = 'string' collate "C" then p_op ->> 'key' end)
-      end,
-      case when p_op ->> 'op' collate "C" in ('put', 'putIfAbsent', 'incr', 'touch') then queen.kv_expiry_fault_v1(p_op) end,
-      case when p_op ->> 'op' collate "C" in ('put', 'putIfAbsent') then
-        case when p_op ? 'value' then queen.kv_value_fault_v1(p_op -> 'value')
-             else 'kv_bad_request value is missing' end
-      end,
-      case when p_op ? 'expect'
-            and not queen.kv_integer_ok_v1(p_op -> 'expect', 0,
-                      case p_op ->> 'op' collate "C" when 'putIfAbsent' then 0 else 9223372036854775807 end) then
-        'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)'
-      end,
-      case when p_op ->> 'op' collate "C" = 'incr' then
-        case when p_op ? 'delta' then queen.kv_number_fault_v1('delta', p_op -> 'delta')
-             else 'kv_bad_request delta is missing' end
-      end,
-      case when p_op ? 'min' then queen.kv_number_fault_v1('min', p_op -> 'min') end,
-      case when p_op ? 'max' then queen.kv_number_fault_v1('max', p_op -> 'max') end,
-      case when p_op ? 'required' and jsonb_typeof(p_op -> 'required') <> 'boolean' collate "C" then
-        'kv_bad_request required must be true or false'
-      end)
-  end;
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_op constant text := case when jsonb_typeof(p_op -> 'op') = 'string' then p_op ->> 'op' end;
+  v_fields constant text[] := queen.kv_op_fields_v1(v_op);
+  v_fault text;
+begin
+  if v_fields is null or p_op - v_fields <> '{}' then
+    return case
+      when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
+      when v_op is null then 'kv_bad_request op must be a string'
+      when v_fields is null then 'kv_unknown_op op must be one of get, getMany, getPrefix, put, putIfAbsent, delete, incr, touch'
+      when p_op ?| '{tenant,tenantId,tenant_id,_tenant}' then
+        'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
+      else queen.kv_unknown_field_fault_v1(p_op, v_fields)
+    end;
+  end if;
+
+  v_fault := queen.kv_namespace_fault_v1(case when jsonb_typeof(p_op -> 'ns') = 'string' then p_op ->> 'ns' end);
+  if v_fault is not null then
+    return v_fault;
+  elsif v_op = 'getMany' then
+    return queen.kv_keys_fault_v1(p_op -> 'keys');
+  elsif v_op = 'getPrefix' then
+    return queen.kv_page_fault_v1(p_op, p_in_wire);
+  end if;
+  v_fault := queen.kv_key_fault_v1(case when jsonb_typeof(p_op -> 'key') = 'string' then p_op ->> 'key' end);
+  if v_fault is not null or v_op = 'get' then
+    return v_fault;
+  end if;
+
+  if v_op <> 'delete' then
+    v_fault := queen.kv_expiry_fault_v1(p_op);
+    if v_fault is not null then
+      return v_fault;
+    end if;
+  end if;
+  if v_op in ('put', 'putIfAbsent') then
+    if not p_op ? 'value' then
+      return 'kv_bad_request value is missing';
+    elsif not queen.kv_value_small_v1(p_op -> 'value') then
+      v_fault := queen.kv_value_fault_v1(p_op -> 'value');
+      if v_fault is not null then
+        return v_fault;
+      end if;
+    end if;
+  end if;
+  if p_op ? 'expect'
+     and not queen.kv_integer_ok_v1(p_op -> 'expect', 0, case v_op when 'putIfAbsent' then 0 else 9223372036854775807 end) then
+    return 'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)';
+  end if;
+  if v_op = 'incr' then
+    v_fault := coalesce(
+      queen.kv_number_fault_v1('delta', coalesce(p_op -> 'delta', 'null')),
+      queen.kv_number_fault_v1('min', p_op -> 'min'),
+      queen.kv_number_fault_v1('max', p_op -> 'max'));
+    if v_fault is not null then
+      return v_fault;
+    end if;
+  end if;
+  if jsonb_typeof(p_op -> 'required') <> 'boolean' then
+    return 'kv_bad_request required must be true or false';
+  end if;
+  return null;
 end;
+$$;
 comment on function queen.kv_op_fault_v1(jsonb, boolean) is 'NULL for a good op, else its first fault in the order of the contract.';
 
 -- kv_op_keys_v1: how many keys a checked op counts towards the limit of keys a call: getMany's keys (repeats too) and getPrefix's
@@ -646,7 +691,10 @@ declare
   v_restamp constant boolean := p_now is null;
   v_budget bigint := queen.kv_limit_v1('read_bytes');
   v_fault text := queen.kv_call_fault_v1(p_ops, p_tenant, p_now, p_in_wire);
-  v_plan record;
+  v_count integer;
+  v_single_key integer[] := '{0}';
+  v_set_reads integer[] := '{}';
+  v_is_put_batch boolean;
   v_results jsonb[];
   v_result jsonb;
   v_index integer;
@@ -656,13 +704,22 @@ begin
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault);
   end if;
-  v_plan := queen.kv_plan_v1(p_ops, p_in_wire);
-  if v_plan.is_put_batch then
-    return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, v_now, v_restamp));
+  v_count := jsonb_array_length(p_ops);
+  if v_count = 1 and p_ops -> 0 ->> 'op' not in ('getMany', 'getPrefix') then
+    v_fault := queen.kv_op_fault_v1(p_ops -> 0, p_in_wire);
+    if v_fault is not null then
+      perform queen.kv_refuse_v1(v_fault, 0);
+    end if;
+  else
+    select p.single_key, p.set_reads, p.is_put_batch into v_single_key, v_set_reads, v_is_put_batch
+    from queen.kv_plan_v1(p_ops, p_in_wire) as p;
+    if v_is_put_batch then
+      return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, v_now, v_restamp));
+    end if;
   end if;
 
-  v_results := array_fill(null::jsonb, array[jsonb_array_length(p_ops)]);
-  foreach v_index in array v_plan.single_key loop
+  v_results := array_fill(null::jsonb, array[v_count]);
+  foreach v_index in array v_single_key loop
     v_op := p_ops -> v_index;
     case v_op ->> 'op'
       when 'get' then
@@ -674,7 +731,7 @@ begin
           v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', true, 'key', v_op -> 'key',
             'value', v_row.value, 'version', v_row.version,
             'expiresAt', queen.kv_time_v1(v_row.expires_at), 'updatedAt', queen.kv_time_v1(v_row.updated_at));
-          if v_plan.set_reads <> '{}' then
+          if v_set_reads <> '{}' then
             v_budget := v_budget - octet_length(v_row.value::text);
           end if;
         else
@@ -692,7 +749,7 @@ begin
     v_results[v_index + 1] := v_result;
   end loop;
 
-  foreach v_index in array v_plan.set_reads loop
+  foreach v_index in array v_set_reads loop
     v_op := p_ops -> v_index;
     if v_op ->> 'op' = 'getMany' then
       select r.p_budget, r.result into v_budget, v_result
@@ -725,47 +782,36 @@ declare
   v_index integer;
   v_keys bigint;
 begin
-  if jsonb_array_length(p_ops) = 1 then
-    v_index := 0;
-    v_fault := queen.kv_op_fault_v1(p_ops -> 0, p_in_wire);
-    if v_fault is null then
-      v_keys := queen.kv_op_keys_v1(p_ops -> 0);
-      single_key := case when v_keys is null then '{0}'::integer[] else '{}' end;
-      set_reads := case when v_keys is null then '{}'::integer[] else '{0}' end;
-      is_put_batch := false;
-    end if;
-  else
-    select
-      min(c.index) filter (where c.fault is not null),
-      (array_agg(c.fault order by c.index) filter (where c.fault is not null))[1],
-      sum(c.keys),
-      coalesce(array_agg(c.index order by c.ns, c.key, c.index) filter (where c.keys is null), '{}'),
-      coalesce(array_agg(c.index order by c.index) filter (where c.keys is not null), '{}'),
-      bool_and(c.is_plain_put)
-    into v_index, v_fault, v_keys, single_key, set_reads, is_put_batch
+  select
+    min(c.index) filter (where c.fault is not null),
+    (array_agg(c.fault order by c.index) filter (where c.fault is not null))[1],
+    sum(c.keys),
+    coalesce(array_agg(c.index order by c.ns, c.key, c.index) filter (where c.keys is null), '{}'),
+    coalesce(array_agg(c.index order by c.index) filter (where c.keys is not null), '{}'),
+    bool_and(c.is_plain_put)
+  into v_index, v_fault, v_keys, single_key, set_reads, is_put_batch
+  from (
+    select f.index, f.fault,
+      case when f.fault is null then queen.kv_op_keys_v1(f.op) end as keys,
+      case when f.fault is null then f.op ->> 'ns' end collate "C" as ns,
+      case when f.fault is null then f.op ->> 'key' end collate "C" as key,
+      f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
     from (
-      select f.index, f.fault,
-        case when f.fault is null then queen.kv_op_keys_v1(f.op) end as keys,
-        case when f.fault is null then f.op ->> 'ns' end collate "C" as ns,
-        case when f.fault is null then f.op ->> 'key' end collate "C" as key,
-        f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
-      from (
-        select e.op, (e.position - 1)::integer as index, queen.kv_op_fault_v1(e.op, p_in_wire) as fault
-        from jsonb_array_elements(p_ops) with ordinality as e (op, position)
-        offset 0
-      ) as f
-    ) as c;
-    is_put_batch := is_put_batch
-      and current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
-      and cardinality(single_key) = (
-        select count(distinct e.op ->> 'ns' || '/' || (e.op ->> 'key')) from jsonb_array_elements(p_ops) as e (op));
-  end if;
+      select e.op, (e.position - 1)::integer as index, queen.kv_op_fault_v1(e.op, p_in_wire) as fault
+      from jsonb_array_elements(p_ops) with ordinality as e (op, position)
+      offset 0
+    ) as f
+  ) as c;
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault, v_index);
   end if;
   if v_keys > queen.kv_limit_v1(case when p_in_wire then 'keys_in_wire' else 'keys' end) then
     perform queen.kv_refuse_v1('kv_too_many_keys a call takes at most 4096 keys in getMany and getPrefix, 256 in the wire');
   end if;
+  is_put_batch := is_put_batch and cardinality(single_key) > 1
+    and current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
+    and cardinality(single_key) = (
+      select count(distinct e.op ->> 'ns' || '/' || (e.op ->> 'key')) from jsonb_array_elements(p_ops) as e (op));
 end;
 $$;
 comment on function queen.kv_plan_v1(jsonb, boolean) is 'Checks every op of a call and gives the order to run them in.';
@@ -830,6 +876,7 @@ declare
   v_ttl_ms constant bigint := queen.kv_ttl_ms_v1(p_op);
   v_expires_at timestamptz := queen.kv_expiry_v1(p_now, v_ttl_ms);
   v_seen record;
+  v_found boolean;
   v_reason text;
   v_version bigint;
 begin
@@ -838,28 +885,25 @@ begin
     from queen.kv
     where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
 
-    if not found then
-      v_reason := queen.kv_lost_reason_v1(v_expect, 0);
-      if v_reason is not null then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
-      end if;
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
-      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
-      values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
-      on conflict do nothing;
-    else
-      v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
-      if v_reason = 'absent' then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
-      elsif v_reason is not null then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
-      end if;
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    v_found := found;
+    v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
+    if v_reason = 'absent' then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
+    elsif v_reason is not null then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
+    end if;
+
+    v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    if v_found then
       update queen.kv set
         value = p_op -> 'value', version = v_version, expires_at = v_expires_at, updated_at = p_now,
         created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
       where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
-        and queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(kv.version, kv.expires_at, p_now)) is null;
+        and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);
+    else
+      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+      values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
+      on conflict do nothing;
     end if;
 
     if found then
@@ -928,9 +972,12 @@ comment on function queen.kv_op_delete_v1(jsonb, integer, uuid, timestamptz) is 
 
 -- kv_op_incr_v1: the op incr, checked by the caller (kv_apply_v1).
 --
--- Result: the verdict with the new number. The sum is taken from the row that the UPDATE has locked, so that an increment
--- without bounds applies on any number, whatever runs beside it. The expiry is written only when the key is created or was
--- expired: a live key keeps its own, or a fixed window would never close. Race and errors: as in kv_op_put_v1.
+-- Result: the verdict with the new number. The expiry is written only when the key is created or was expired: a live key
+-- keeps its own, or a fixed window would never close.
+-- Race: the UPDATE holds for the very row image that the sum was made from (version, and expiry, which touch moves alone). When
+-- it waited for a writer and that image is gone, it changes nothing but has locked the row, so that the next round's image
+-- stays: an increment without bounds applies on any number, whatever runs beside it.
+-- Errors: as in kv_op_put_v1.
 create or replace function queen.kv_op_incr_v1(
   p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
 language plpgsql volatile
@@ -940,56 +987,53 @@ declare
   v_ns constant text := p_op ->> 'ns';
   v_key constant text := p_op ->> 'key';
   v_delta constant numeric := (p_op -> 'delta')::numeric;
-  v_min constant numeric := (p_op -> 'min')::numeric;
-  v_max constant numeric := (p_op -> 'max')::numeric;
   v_ttl_ms constant bigint := queen.kv_ttl_ms_v1(p_op);
-  v_expires_at constant timestamptz := queen.kv_expiry_v1(p_now, v_ttl_ms);
   v_seen record;
-  v_new record;
+  v_found boolean;
+  v_live boolean;
+  v_old numeric;
+  v_new jsonb;
+  v_expires_at timestamptz;
   v_version bigint;
 begin
   for v_round in 1 .. queen.kv_limit_v1('rounds') loop
     select kv.value, kv.version, kv.expires_at into v_seen
     from queen.kv
     where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+    v_found := found;
+    v_live := v_found and queen.kv_live_v1(v_seen.expires_at, p_now);
 
-    if not found then
-      if not queen.kv_incr_fits_v1(0, v_delta, v_min, v_max) then
-        return queen.kv_lost_v1(p_op, p_index, 'limit', null, 0, null);
-      end if;
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
-      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
-      values (p_tenant, v_ns, v_key, to_jsonb(trim_scale(v_delta)), v_version, v_expires_at, p_now, p_now)
-      on conflict do nothing
-      returning kv.value, kv.expires_at, true as fresh into v_new;
-    else
-      if not queen.kv_live_v1(v_seen.expires_at, p_now) then
-        if not queen.kv_incr_fits_v1(0, v_delta, v_min, v_max) then
-          return queen.kv_lost_v1(p_op, p_index, 'limit', null, 0, null);
-        end if;
-      elsif jsonb_typeof(v_seen.value) <> 'number' then
-        return queen.kv_lost_v1(p_op, p_index, 'type', v_seen.value, v_seen.version, v_seen.expires_at);
-      elsif not queen.kv_incr_fits_v1(v_seen.value::numeric, v_delta, v_min, v_max) then
-        return queen.kv_lost_v1(p_op, p_index, 'limit', v_seen.value, v_seen.version, v_seen.expires_at);
-      end if;
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    if v_live and jsonb_typeof(v_seen.value) <> 'number' then
+      return queen.kv_lost_v1(p_op, p_index, 'type', v_seen.value, v_seen.version, v_seen.expires_at);
+    end if;
+    v_old := case when v_live then v_seen.value::numeric else 0 end;
+    if not queen.kv_incr_fits_v1(v_old, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
+      return case
+        when v_live then queen.kv_lost_v1(p_op, p_index, 'limit', v_seen.value, v_seen.version, v_seen.expires_at)
+        else queen.kv_lost_v1(p_op, p_index, 'limit', null, 0, null)
+      end;
+    end if;
+
+    v_new := to_jsonb(trim_scale(v_old + v_delta));
+    v_expires_at := case when v_live then v_seen.expires_at else queen.kv_expiry_v1(p_now, v_ttl_ms) end;
+    v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    if v_found then
       update queen.kv set
-        value = to_jsonb(trim_scale(queen.kv_num_v1(kv.value, kv.expires_at, p_now) + v_delta)),
-        version = v_version, updated_at = p_now,
-        expires_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.expires_at else v_expires_at end,
-        created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
+        value = v_new, version = v_version, expires_at = v_expires_at, updated_at = p_now,
+        created_at = case when v_live then kv.created_at else p_now end
       where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
-        and (jsonb_typeof(kv.value) = 'number' collate "C" or not queen.kv_live_v1(kv.expires_at, p_now))
-        and queen.kv_incr_fits_v1(queen.kv_num_v1(kv.value, kv.expires_at, p_now), v_delta, v_min, v_max)
-      returning kv.value, kv.expires_at, kv.created_at = p_now as fresh into v_new;
+        and kv.version = v_seen.version and kv.expires_at is not distinct from v_seen.expires_at;
+    else
+      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+      values (p_tenant, v_ns, v_key, v_new, v_version, v_expires_at, p_now, p_now)
+      on conflict do nothing;
     end if;
 
     if found then
-      -- fresh: the row began with this op, so the expiry is the one it declared.
-      if p_restamp and v_new.fresh and v_new.expires_at = v_expires_at and v_expires_at <= clock_timestamp() then
-        v_new.expires_at := queen.kv_restamp_v1(p_tenant, v_ns, v_key, v_ttl_ms);
+      if p_restamp and not v_live and v_expires_at <= clock_timestamp() then
+        v_expires_at := queen.kv_restamp_v1(p_tenant, v_ns, v_key, v_ttl_ms);
       end if;
-      return queen.kv_verdict_v1(p_op, p_index, null, v_new.value, v_version, v_new.expires_at);
+      return queen.kv_verdict_v1(p_op, p_index, null, v_new, v_version, v_expires_at);
     end if;
   end loop;
   perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);

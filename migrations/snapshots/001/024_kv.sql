@@ -113,7 +113,10 @@ declare
   v_restamp constant boolean := p_now is null;
   v_budget bigint := queen.kv_limit_v1('read_bytes');
   v_fault text := queen.kv_call_fault_v1(p_ops, p_tenant, p_now, p_in_wire);
-  v_plan record;
+  v_count integer;
+  v_single_key integer[] := '{0}';
+  v_set_reads integer[] := '{}';
+  v_is_put_batch boolean;
   v_results jsonb[];
   v_result jsonb;
   v_index integer;
@@ -123,13 +126,22 @@ begin
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault);
   end if;
-  v_plan := queen.kv_plan_v1(p_ops, p_in_wire);
-  if v_plan.is_put_batch then
-    return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, v_now, v_restamp));
+  v_count := jsonb_array_length(p_ops);
+  if v_count = 1 and p_ops -> 0 ->> 'op' not in ('getMany', 'getPrefix') then
+    v_fault := queen.kv_op_fault_v1(p_ops -> 0, p_in_wire);
+    if v_fault is not null then
+      perform queen.kv_refuse_v1(v_fault, 0);
+    end if;
+  else
+    select p.single_key, p.set_reads, p.is_put_batch into v_single_key, v_set_reads, v_is_put_batch
+    from queen.kv_plan_v1(p_ops, p_in_wire) as p;
+    if v_is_put_batch then
+      return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, v_now, v_restamp));
+    end if;
   end if;
 
-  v_results := array_fill(null::jsonb, array[jsonb_array_length(p_ops)]);
-  foreach v_index in array v_plan.single_key loop
+  v_results := array_fill(null::jsonb, array[v_count]);
+  foreach v_index in array v_single_key loop
     v_op := p_ops -> v_index;
     case v_op ->> 'op'
       when 'get' then
@@ -141,7 +153,7 @@ begin
           v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', true, 'key', v_op -> 'key',
             'value', v_row.value, 'version', v_row.version,
             'expiresAt', queen.kv_time_v1(v_row.expires_at), 'updatedAt', queen.kv_time_v1(v_row.updated_at));
-          if v_plan.set_reads <> '{}' then
+          if v_set_reads <> '{}' then
             v_budget := v_budget - octet_length(v_row.value::text);
           end if;
         else
@@ -159,7 +171,7 @@ begin
     v_results[v_index + 1] := v_result;
   end loop;
 
-  foreach v_index in array v_plan.set_reads loop
+  foreach v_index in array v_set_reads loop
     v_op := p_ops -> v_index;
     if v_op ->> 'op' = 'getMany' then
       select r.p_budget, r.result into v_budget, v_result

@@ -22,6 +22,7 @@
 {{ template "helpers/kv_key_fault_v1.sql" . }}
 {{ template "helpers/kv_keys_fault_v1.sql" . }}
 {{ template "helpers/kv_value_fault_v1.sql" . }}
+{{ template "helpers/kv_value_small_v1.sql" . }}
 {{ template "helpers/kv_number_fault_v1.sql" . }}
 {{ template "helpers/kv_expiry_fault_v1.sql" . }}
 {{ template "helpers/kv_page_fault_v1.sql" . }}

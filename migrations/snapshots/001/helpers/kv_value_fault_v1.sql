@@ -12,7 +12,7 @@
 --                 more than 3 MB of text; up to 2048 bytes it is enough that none is above 10^40: a number below it is at most
 --                 16 KB (16,383 decimals), 2.8 MB in all.
 create or replace function queen.kv_value_fault_v1(p_value jsonb) returns text
-language plpgsql immutable parallel safe
+language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare

@@ -16,6 +16,7 @@ declare
   v_ttl_ms constant bigint := queen.kv_ttl_ms_v1(p_op);
   v_expires_at timestamptz := queen.kv_expiry_v1(p_now, v_ttl_ms);
   v_seen record;
+  v_found boolean;
   v_reason text;
   v_version bigint;
 begin
@@ -24,28 +25,25 @@ begin
     from queen.kv
     where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
 
-    if not found then
-      v_reason := queen.kv_lost_reason_v1(v_expect, 0);
-      if v_reason is not null then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
-      end if;
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
-      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
-      values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
-      on conflict do nothing;
-    else
-      v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
-      if v_reason = 'absent' then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
-      elsif v_reason is not null then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
-      end if;
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    v_found := found;
+    v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
+    if v_reason = 'absent' then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
+    elsif v_reason is not null then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
+    end if;
+
+    v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    if v_found then
       update queen.kv set
         value = p_op -> 'value', version = v_version, expires_at = v_expires_at, updated_at = p_now,
         created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
       where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
-        and queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(kv.version, kv.expires_at, p_now)) is null;
+        and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);
+    else
+      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+      values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
+      on conflict do nothing;
     end if;
 
     if found then

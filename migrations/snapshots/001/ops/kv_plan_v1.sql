@@ -14,47 +14,36 @@ declare
   v_index integer;
   v_keys bigint;
 begin
-  if jsonb_array_length(p_ops) = 1 then
-    v_index := 0;
-    v_fault := queen.kv_op_fault_v1(p_ops -> 0, p_in_wire);
-    if v_fault is null then
-      v_keys := queen.kv_op_keys_v1(p_ops -> 0);
-      single_key := case when v_keys is null then '{0}'::integer[] else '{}' end;
-      set_reads := case when v_keys is null then '{}'::integer[] else '{0}' end;
-      is_put_batch := false;
-    end if;
-  else
-    select
-      min(c.index) filter (where c.fault is not null),
-      (array_agg(c.fault order by c.index) filter (where c.fault is not null))[1],
-      sum(c.keys),
-      coalesce(array_agg(c.index order by c.ns, c.key, c.index) filter (where c.keys is null), '{}'),
-      coalesce(array_agg(c.index order by c.index) filter (where c.keys is not null), '{}'),
-      bool_and(c.is_plain_put)
-    into v_index, v_fault, v_keys, single_key, set_reads, is_put_batch
+  select
+    min(c.index) filter (where c.fault is not null),
+    (array_agg(c.fault order by c.index) filter (where c.fault is not null))[1],
+    sum(c.keys),
+    coalesce(array_agg(c.index order by c.ns, c.key, c.index) filter (where c.keys is null), '{}'),
+    coalesce(array_agg(c.index order by c.index) filter (where c.keys is not null), '{}'),
+    bool_and(c.is_plain_put)
+  into v_index, v_fault, v_keys, single_key, set_reads, is_put_batch
+  from (
+    select f.index, f.fault,
+      case when f.fault is null then queen.kv_op_keys_v1(f.op) end as keys,
+      case when f.fault is null then f.op ->> 'ns' end collate "C" as ns,
+      case when f.fault is null then f.op ->> 'key' end collate "C" as key,
+      f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
     from (
-      select f.index, f.fault,
-        case when f.fault is null then queen.kv_op_keys_v1(f.op) end as keys,
-        case when f.fault is null then f.op ->> 'ns' end collate "C" as ns,
-        case when f.fault is null then f.op ->> 'key' end collate "C" as key,
-        f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
-      from (
-        select e.op, (e.position - 1)::integer as index, queen.kv_op_fault_v1(e.op, p_in_wire) as fault
-        from jsonb_array_elements(p_ops) with ordinality as e (op, position)
-        offset 0
-      ) as f
-    ) as c;
-    is_put_batch := is_put_batch
-      and current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
-      and cardinality(single_key) = (
-        select count(distinct e.op ->> 'ns' || '/' || (e.op ->> 'key')) from jsonb_array_elements(p_ops) as e (op));
-  end if;
+      select e.op, (e.position - 1)::integer as index, queen.kv_op_fault_v1(e.op, p_in_wire) as fault
+      from jsonb_array_elements(p_ops) with ordinality as e (op, position)
+      offset 0
+    ) as f
+  ) as c;
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault, v_index);
   end if;
   if v_keys > queen.kv_limit_v1(case when p_in_wire then 'keys_in_wire' else 'keys' end) then
     perform queen.kv_refuse_v1('kv_too_many_keys a call takes at most 4096 keys in getMany and getPrefix, 256 in the wire');
   end if;
+  is_put_batch := is_put_batch and cardinality(single_key) > 1
+    and current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
+    and cardinality(single_key) = (
+      select count(distinct e.op ->> 'ns' || '/' || (e.op ->> 'key')) from jsonb_array_elements(p_ops) as e (op));
 end;
 $$;
 comment on function queen.kv_plan_v1(jsonb, boolean) is 'Checks every op of a call and gives the order to run them in.';
