@@ -41,4 +41,4 @@ bench-sql: ## compare the functions with hand-written statements, in a throwaway
 	cd bench && go run ./sql
 
 $(WITH_POSTGRES):
-	@cd tests && go build -o ../$@ ./with-postgres
+	@cd tests && go build -buildvcs=false -o ../$@ ./with-postgres
