@@ -1,0 +1,44 @@
+# Each target that needs a PostgreSQL gets one from tests/with-postgres: the database of
+# KV_TEST_DATABASE_URL, a container, binaries of this machine, or what apt-get installs.
+
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# Folders with a go.mod: modules of their own, so that users of the driver inherit no test's dependencies.
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
+
+# A built program, not "go run", which would swallow the exit status and signals.
+WITH_POSTGRES := bin/with-postgres
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test verify lint dist snapshot bench-sql $(WITH_POSTGRES)
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
+		printf '  make %-10s %s\n' "$$target" "$$text"; done
+
+demo: $(WITH_POSTGRES) ## get a PostgreSQL and run the main job: plainly, killed and resumed, twice at once, without Once
+	$(WITH_POSTGRES) -- sh -c 'cd examples && go run ./payments/demo'
+
+test: $(WITH_POSTGRES) ## get a PostgreSQL and run every test of every module, with the race detector
+	$(WITH_POSTGRES) -- sh .ci/test $(MODULES)
+
+verify: $(WITH_POSTGRES) ## check that dist/ and migrations/ are what sql/ makes, and that all ways to install agree
+	$(WITH_POSTGRES) -- sh -c 'cd tests && go test -count=1 ./verify'
+
+lint: ## gofmt, go mod tidy, go vet and golangci-lint on every module
+	@unformatted="$$(gofmt -l .)"; test -z "$$unformatted" || { echo "gofmt -w these: $$unformatted"; exit 1; }
+	@for module in $(MODULES); do echo "lint $$module"; \
+		(cd $$module && go mod tidy -diff && go vet ./... && \
+		go run $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+dist: ## write dist/queen_kv.sql from sql/
+	cd tests && go run ./generate dist
+
+snapshot: ## freeze sql/ in migrations/: anew while no release holds the last number, else under a new one
+	cd tests && go run ./generate snapshot
+
+bench-sql: ## compare the functions with hand-written statements, in a throwaway cluster (minutes, wants a quiet machine)
+	cd bench && go run ./sql
+
+$(WITH_POSTGRES):
+	@cd tests && go build -buildvcs=false -o ../$@ ./with-postgres

@@ -1,0 +1,1594 @@
+-- queen.kv: the whole schema as one file. Generated from sql/ by "make dist"; do not edit.
+--
+--     psql -v ON_ERROR_STOP=1 -f queen_kv.sql
+--
+-- Plain SQL, without psql's own commands, for any client that can send several statements. It is
+-- one transaction: after an error nothing is there, or what was there before (ON_ERROR_STOP gives
+-- psql the exit status that says so). It can be run again, over live data too, and by several
+-- at once. It needs PostgreSQL 14 or newer, a UTF8 database, and a role that has CREATE on it.
+begin isolation level read committed read write;
+do $$ begin perform pg_catalog.pg_advisory_xact_lock(9628173550095224); end $$;
+
+-- install.sql: the order of the package. Installing again changes nothing; over live data it keeps it.
+-- 000_guard.sql: what must hold before anything is made, and the settings of the installing transaction.
+
+-- Names in the functions below are bound now: to pg_catalog, whatever the installer's path holds.
+set local search_path = pg_catalog, pg_temp;
+-- Nothing here waits for an application: where a lock is needed and not to be had, installing fails (55P03) and can be tried
+-- again; nothing is half done, since it is one transaction.
+set local lock_timeout = '900ms';
+set local client_min_messages = warning;
+
+do $$
+begin
+  if current_setting('server_encoding') <> 'UTF8' then
+    raise exception using
+      message = 'queen.kv needs a database whose encoding is UTF8; this one is ' || current_setting('server_encoding'),
+      errcode = '0A000',
+      hint = 'Create a database with: CREATE DATABASE name TEMPLATE template0 ENCODING ''UTF8'', and install there.';
+  end if;
+  if current_setting('server_version_num')::integer < 140000 then
+    raise exception using
+      message = 'queen.kv needs PostgreSQL 14 or newer; this is ' || current_setting('server_version'),
+      errcode = '0A000';
+  end if;
+  if to_regnamespace('queen') is null then
+    create schema queen;
+  end if;
+end;
+$$;
+
+-- kv_limit_v1: every limit of the contract, once.
+--
+-- Called with a constant it is folded into a constant when a query is planned, so a limit costs nothing at run time.
+-- The value ceiling is the one number that an installer can set (tern data `value_bytes`, 256 to 1048576); it is a
+-- property of the installation, not a setting of a session. An unknown name answers NULL.
+create or replace function queen.kv_limit_v1(p_name text) returns bigint
+language sql immutable parallel safe
+begin atomic
+  select case p_name collate "C"
+    when 'namespace_bytes'   then 64
+    when 'key_bytes'         then 2048
+    when 'value_bytes'       then 65536
+    when 'value_depth'       then 1000
+    when 'ops'               then 256
+    when 'ops_in_wire'       then 64
+    when 'keys'              then 4096
+    when 'keys_in_wire'      then 256
+    when 'page'              then 100
+    when 'page_max'          then 1000
+    when 'read_bytes'        then 4194304
+    when 'ttl_ms'            then 3155760000000
+    when 'once_result_bytes' then 48000
+    when 'detail_bytes'      then 4096
+    when 'rounds'            then 16
+  end::bigint;
+end;
+comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its name; NULL for an unknown name.';
+
+-- kv_default_tenant_v1: the tenant of callers who name none.
+create or replace function queen.kv_default_tenant_v1() returns uuid
+language sql immutable parallel safe
+begin atomic
+  select uuid '00000000-0000-0000-0000-000000000001';
+end;
+comment on function queen.kv_default_tenant_v1() is 'The tenant of callers who name none.';
+
+-- kv_live_v1: the only definition of existence. A row is alive when it never expires or expires strictly later than now.
+-- Not STRICT: NULL expiry means for ever.
+create or replace function queen.kv_live_v1(p_expires_at timestamptz, p_now timestamptz) returns boolean
+language sql immutable parallel safe
+begin atomic
+  select p_expires_at is null or p_expires_at > p_now;
+end;
+comment on function queen.kv_live_v1(timestamptz, timestamptz) is
+  'Whether a row with this expiry exists at p_now: NULL is for ever, and the boundary itself is dead.';
+
+-- kv_ver_v1: the version a precondition is compared with. Total: an absent row (all NULL) and an expired one have version 0,
+-- so `expect: 0` means "must not exist" and no version of a dead lineage ever matches.
+create or replace function queen.kv_ver_v1(p_version bigint, p_expires_at timestamptz, p_now timestamptz) returns bigint
+language sql immutable parallel safe
+begin atomic
+  select case when queen.kv_live_v1(p_expires_at, p_now) then coalesce(p_version, 0::bigint) else 0::bigint end;
+end;
+comment on function queen.kv_ver_v1(bigint, timestamptz, timestamptz) is
+  'The version a precondition sees: 0 for an absent or expired row.';
+
+-- kv_num_v1: the number an increment starts from. Total: 0 for an absent row, an expired one, and a value that is no number.
+create or replace function queen.kv_num_v1(p_value jsonb, p_expires_at timestamptz, p_now timestamptz) returns numeric
+language sql immutable parallel safe
+begin atomic
+  select case
+    when queen.kv_live_v1(p_expires_at, p_now) and jsonb_typeof(p_value) = 'number' collate "C" then p_value::numeric
+    else 0::numeric
+  end;
+end;
+comment on function queen.kv_num_v1(jsonb, timestamptz, timestamptz) is
+  'The number an increment starts from: 0 for a row that is absent, expired or not a number.';
+
+-- kv_lost_reason_v1: what a precondition says of a key whose version (kv_ver_v1: 0 is "not alive") is p_version.
+-- NULL: it holds. p_expect NULL is no precondition.
+create or replace function queen.kv_lost_reason_v1(p_expect bigint, p_version bigint) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when p_expect is null or p_expect = p_version then null
+    when p_version = 0 then 'absent'
+    when p_expect = 0 then 'exists'
+    else 'version'
+  end;
+end;
+comment on function queen.kv_lost_reason_v1(bigint, bigint) is
+  'NULL when the precondition holds, else absent, exists or version.';
+
+-- kv_number_ok_v1: what delta, min, max and the result of an increment may be: within +-10^36, with at most 18 decimals,
+-- counted by value (a trailing zero is no decimal). The range is looked at first, so the rounding is always of a small number.
+create or replace function queen.kv_number_ok_v1(p_number numeric) returns boolean
+language sql immutable parallel safe
+begin atomic
+  select case
+    when p_number is null or p_number not between -1e36 and 1e36 then false
+    else trunc(p_number, 18) = p_number
+  end;
+end;
+comment on function queen.kv_number_ok_v1(numeric) is 'Whether a counter can hold this number: within +-10^36, at most 18 decimals.';
+
+-- kv_integer_ok_v1: whether a JSON value is an integer within the bounds. Numbers are taken by value (60.0 is 60); a string, a
+-- boolean, null and an absent field (SQL NULL) are no integers. Never NULL. The range is looked at first: 1e131071 costs nothing.
+create or replace function queen.kv_integer_ok_v1(p_value jsonb, p_min numeric, p_max numeric) returns boolean
+language sql immutable parallel safe
+begin atomic
+  select case
+    when jsonb_typeof(p_value) is distinct from 'number' collate "C" then false
+    when p_value::numeric not between p_min and p_max then false
+    else trunc(p_value::numeric) = p_value::numeric
+  end;
+end;
+comment on function queen.kv_integer_ok_v1(jsonb, numeric, numeric) is 'Whether a JSON value is a whole number within the bounds.';
+
+-- kv_now_ok_v1: whether p_now may be a call's instant: NULL (the clock is read), or within the years 1 to 9899, so that a
+-- hundred years more can still be written down.
+create or replace function queen.kv_now_ok_v1(p_now timestamptz) returns boolean
+language sql immutable parallel safe
+begin atomic
+  select p_now is null
+      or p_now >= timestamptz '0001-01-01 00:00:00+00' and p_now < timestamptz '9900-01-01 00:00:00+00';
+end;
+comment on function queen.kv_now_ok_v1(timestamptz) is 'Whether p_now may be a call''s instant: NULL, or within the years 1 to 9899.';
+
+-- kv_incr_fits_v1: whether an increment from p_old by p_delta may be stored.
+--
+-- An increase is held by max, a decrease by min, and a step back towards the range is allowed; nothing saturates. A result
+-- outside what a counter can hold (kv_number_ok_v1) never fits. p_min and p_max NULL are no bounds.
+create or replace function queen.kv_incr_fits_v1(p_old numeric, p_delta numeric, p_min numeric, p_max numeric) returns boolean
+language sql immutable parallel safe
+begin atomic
+  select queen.kv_number_ok_v1(p_old + p_delta)
+     and (p_max is null or p_delta <= 0 or p_old + p_delta <= p_max)
+     and (p_min is null or p_delta >= 0 or p_old + p_delta >= p_min);
+end;
+comment on function queen.kv_incr_fits_v1(numeric, numeric, numeric, numeric) is
+  'Whether p_old + p_delta may be stored: max holds increases, min holds decreases, NULL is no bound.';
+
+-- kv_prefix_end_v1: the smallest text that is above every key that starts with p_prefix, in byte order.
+--
+-- The last character is raised by one code point, over the surrogate block (U+D7FF is followed by U+E000); a character that
+-- has no successor (U+10FFFF) is dropped and the one before it raised. Total: for a prefix of nothing but U+10FFFF it is a
+-- string of 513 of them, 2052 bytes, which no key of at most 2048 bytes reaches.
+create or replace function queen.kv_prefix_end_v1(p_prefix text) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when rtrim(p_prefix, chr(1114111)) collate "C" = '' then repeat(chr(1114111), 513)
+    else left(rtrim(p_prefix, chr(1114111)), -1)
+      || chr(case ascii(right(rtrim(p_prefix, chr(1114111)), 1))
+               when 55295 then 57344
+               else ascii(right(rtrim(p_prefix, chr(1114111)), 1)) + 1
+             end)
+  end collate "C";
+end;
+comment on function queen.kv_prefix_end_v1(text) is 'The exclusive upper bound, in byte order, of the keys that start with p_prefix.';
+
+-- kv_page_limit_v1: a getPrefix's limit, clamped to 1..1000; 100 when it is absent (SQL NULL).
+create or replace function queen.kv_page_limit_v1(p_limit jsonb) returns integer
+language sql immutable parallel safe
+begin atomic
+  select least(greatest(coalesce(p_limit::numeric, queen.kv_limit_v1('page')), 1), queen.kv_limit_v1('page_max'))::integer;
+end;
+comment on function queen.kv_page_limit_v1(jsonb) is 'The limit of a getPrefix, clamped to 1..1000; 100 when absent.';
+
+-- kv_ttl_ms_v1: the lifetime that a checked op declares, in milliseconds; NULL is for ever.
+create or replace function queen.kv_ttl_ms_v1(p_op jsonb) returns bigint
+language sql immutable parallel safe
+begin atomic
+  select case
+    when p_op ? 'ttlMs' then (p_op -> 'ttlMs')::bigint
+    when p_op ? 'ttlSeconds' then (p_op -> 'ttlSeconds')::bigint * 1000
+  end;
+end;
+comment on function queen.kv_ttl_ms_v1(jsonb) is 'The lifetime a checked op declares, in milliseconds; NULL is for ever.';
+
+-- kv_expiry_v1: when something that is written at p_from with this lifetime ends. A NULL lifetime is for ever (NULL).
+create or replace function queen.kv_expiry_v1(p_from timestamptz, p_ttl_ms bigint) returns timestamptz
+language sql stable parallel safe
+begin atomic
+  select p_from + p_ttl_ms * interval '1 millisecond';
+end;
+comment on function queen.kv_expiry_v1(timestamptz, bigint) is 'p_from plus a lifetime in milliseconds; NULL is for ever.';
+
+-- kv_time_v1: a time as results show it: RFC 3339, UTC, six decimals, Z, whatever TimeZone and DateStyle say. NULL stays NULL.
+create or replace function queen.kv_time_v1(p_time timestamptz) returns text
+language sql stable parallel safe
+begin atomic
+  select to_char(p_time at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
+end;
+comment on function queen.kv_time_v1(timestamptz) is 'RFC 3339 in UTC with six decimals and Z.';
+
+-- kv_row_v1: a row as getMany and getPrefix show it.
+create or replace function queen.kv_row_v1(
+  p_key text, p_value jsonb, p_version bigint, p_expires_at timestamptz, p_updated_at timestamptz) returns jsonb
+language sql stable parallel safe
+begin atomic
+  select jsonb_build_object('key', p_key, 'value', p_value, 'version', p_version,
+    'expiresAt', queen.kv_time_v1(p_expires_at), 'updatedAt', queen.kv_time_v1(p_updated_at));
+end;
+comment on function queen.kv_row_v1(text, jsonb, bigint, timestamptz, timestamptz) is 'A row as getMany and getPrefix show it.';
+
+-- kv_verdict_v1: the result of a write op. p_reason NULL: it applied. An absent row is value NULL, version 0, no expiry.
+create or replace function queen.kv_verdict_v1(
+  p_op jsonb, p_index integer, p_reason text, p_value jsonb, p_version bigint, p_expires_at timestamptz) returns jsonb
+language sql stable parallel safe
+begin atomic
+  select case
+    when p_reason is null then
+      jsonb_build_object('index', p_index, 'op', p_op -> 'op', 'applied', true, 'key', p_op -> 'key',
+        'value', p_value, 'version', p_version, 'expiresAt', queen.kv_time_v1(p_expires_at))
+    else
+      jsonb_build_object('index', p_index, 'op', p_op -> 'op', 'applied', false, 'reason', p_reason, 'key', p_op -> 'key',
+        'value', p_value, 'version', p_version, 'expiresAt', queen.kv_time_v1(p_expires_at))
+  end;
+end;
+comment on function queen.kv_verdict_v1(jsonb, integer, text, jsonb, bigint, timestamptz) is
+  'The result of a write op; p_reason NULL means that it applied.';
+
+-- kv_refuse_v1: raises a fault. A fault is a text: the code, a blank, and the problem in words. The MESSAGE is the code alone,
+-- stable and naming no key; the DETAIL is valid JSON that says which op (from 0; left out when no op is at fault) and what is
+-- wrong.
+create or replace function queen.kv_refuse_v1(p_fault text, p_index integer default null) returns void
+language plpgsql volatile parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_code constant text := split_part(p_fault, ' ', 1);
+begin
+  raise exception using
+    message = v_code,
+    errcode = case
+      when v_code in ('kv_key_too_large', 'kv_value_too_large') then '22001'
+      when v_code = 'kv_contended' then '40001'
+      when v_code = 'kv_once_lost' then '55000'
+      else '22023'
+    end,
+    detail = jsonb_strip_nulls(jsonb_build_object('index', p_index, 'problem', substr(p_fault, length(v_code) + 2)))::text;
+end;
+$$;
+comment on function queen.kv_refuse_v1(text, integer) is 'Raises a fault: the code as MESSAGE, the op''s index and the problem as JSON DETAIL.';
+
+-- kv_namespace_fault_v1: NULL for a good namespace, else what is wrong with it (see kv_refuse_v1 for the form of a fault).
+-- A length check and a plain regex: a bounded repetition such as (0,63) costs ten times as much.
+create or replace function queen.kv_namespace_fault_v1(p_ns text) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when octet_length(p_ns) <= queen.kv_limit_v1('namespace_bytes')
+     and p_ns ~ '^[a-z0-9][a-z0-9._-]*$' collate "C" then null
+    else 'kv_bad_namespace ns must be a string of 1 to 64 bytes of a-z, 0-9, dot, underscore and hyphen, that begins with a letter or digit'
+  end;
+end;
+comment on function queen.kv_namespace_fault_v1(text) is 'NULL for a good namespace, else the fault.';
+
+-- kv_key_fault_v1: NULL for a good key, else what is wrong with it. NULL stands for a key that is missing or no string.
+create or replace function queen.kv_key_fault_v1(p_key text) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when octet_length(p_key) between 1 and queen.kv_limit_v1('key_bytes') then null
+    when octet_length(p_key) > 0 then 'kv_key_too_large key must be at most 2048 bytes of UTF-8'
+    else 'kv_bad_key key must be a string of 1 to 2048 bytes'
+  end;
+end;
+comment on function queen.kv_key_fault_v1(text) is 'NULL for a good key, else the fault.';
+
+-- kv_keys_fault_v1: NULL for a good keys[] of a getMany, else the fault of its first bad element.
+create or replace function queen.kv_keys_fault_v1(p_keys jsonb) returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(p_keys) is distinct from 'array' then
+    return 'kv_bad_request keys must be an array of strings';
+  end if;
+  return (
+    select f.fault || ' (keys, position ' || f.position - 1 || ')'
+    from (
+      select e.position, queen.kv_key_fault_v1(case when jsonb_typeof(e.element) = 'string' then e.element #>> '{}' end) as fault
+      from jsonb_array_elements(p_keys) with ordinality as e (element, position)
+    ) as f
+    where f.fault is not null
+    order by f.position
+    limit 1);
+end;
+$$;
+comment on function queen.kv_keys_fault_v1(jsonb) is 'NULL for a good keys[] of a getMany, else the fault of the first bad element.';
+
+-- kv_value_fault_v1: NULL for a value that may be stored, else the fault: more than value_bytes of JSONB text, or nested deeper
+-- than value_depth.
+--
+-- A short number can be a long text ([1e131071, ...] is 63 KB of input and 900 MB of text), so nothing is cast to text before
+-- its length is bounded:
+--   binary size   no JSON of this binary size is short enough as text. The leanest form in that sense is the one-digit
+--                 number of an array: 12 bytes for the 3 of "1, ".
+--   depth         a jsonpath that looks 1,000 levels down and no further. Each level of nesting is 8 bytes at least, so
+--                 that a small value can't be deep. The walk uses less stack per level than the parser that made the
+--                 value, and than the builder that any stored value needs to be put into a result.
+--   numbers       one by one, until their text alone is above the ceiling. A few of them (256 bytes hold 20) can't be
+--                 more than 3 MB of text; up to 2048 bytes it is enough that none is above 10^40: a number below it is at most
+--                 16 KB (16,383 decimals), 2.8 MB in all.
+create or replace function queen.kv_value_fault_v1(p_value jsonb) returns text
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ceiling constant bigint := queen.kv_limit_v1('value_bytes');
+  v_too_large constant text := 'kv_value_too_large value must be at most ' || v_ceiling || ' bytes of JSONB text';
+  v_size constant integer := pg_column_size(p_value);
+  v_number numeric;
+  v_text bigint := 0;
+begin
+  if v_size > 4 * v_ceiling + 64 then
+    return v_too_large;
+  end if;
+  if v_size > 8 * queen.kv_limit_v1('value_depth')
+     and jsonb_path_exists(p_value, 'strict $.**{1000} ? (@.type() == "array" || @.type() == "object")') then
+    return 'kv_bad_request value must be nested at most 1000 deep';
+  end if;
+  if v_size > 2048
+     or v_size > 256 and jsonb_path_exists(p_value, 'strict $.** ? (@.type() == "number" && (@ > 1e40 || @ < -1e40))') then
+    for v_number in
+      select n.number::numeric from jsonb_path_query(p_value, 'strict $.** ? (@.type() == "number")') as n (number)
+    loop
+      v_text := v_text + octet_length(v_number::text);
+      if v_text > v_ceiling then
+        return v_too_large;
+      end if;
+    end loop;
+  end if;
+  if octet_length(p_value::text) > v_ceiling then
+    return v_too_large;
+  end if;
+  return null;
+end;
+$$;
+comment on function queen.kv_value_fault_v1(jsonb) is
+  'NULL for a value that may be stored, else the fault: too many bytes of JSONB text, or nested too deep.';
+
+-- kv_value_small_v1: whether a value is so evidently within value_bytes that kv_value_fault_v1 need not be asked. No character
+-- of a string is more than six bytes of JSON text; the text of a number or of what is nested is not that plain.
+create or replace function queen.kv_value_small_v1(p_value jsonb) returns boolean
+language sql stable parallel safe
+begin atomic
+  select jsonb_typeof(p_value) not in ('number' collate "C", 'object', 'array')
+     and 6 * pg_column_size(p_value) <= queen.kv_limit_v1('value_bytes');
+end;
+comment on function queen.kv_value_small_v1(jsonb) is 'Whether a value is evidently within the ceiling; false says nothing.';
+
+-- kv_number_fault_v1: NULL for a number that incr can take as delta, min or max, or an absent one (SQL NULL), else the fault.
+create or replace function queen.kv_number_fault_v1(p_field text, p_value jsonb) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when p_value is null then null
+    when jsonb_typeof(p_value) <> 'number' collate "C" then 'kv_bad_request ' || p_field || ' must be a number'
+    when not queen.kv_number_ok_v1(p_value::numeric) then
+      'kv_bad_number ' || p_field || ' must be within -10^36 and 10^36, with at most 18 decimals'
+  end;
+end;
+comment on function queen.kv_number_fault_v1(text, jsonb) is 'NULL for a good delta, min or max, or an absent one, else the fault.';
+
+-- kv_expiry_fault_v1: NULL when an op declares exactly one good expiry, else the fault. Each field first, then "exactly one".
+-- `forever: false` declares nothing.
+create or replace function queen.kv_expiry_fault_v1(p_op jsonb) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when p_op ? 'ttlSeconds' and not queen.kv_integer_ok_v1(p_op -> 'ttlSeconds', 1, queen.kv_limit_v1('ttl_ms') / 1000)
+      then 'kv_bad_ttl ttlSeconds must be an integer from 1 to 3155760000 (100 years); for longer say forever'
+    when p_op ? 'ttlMs' and not queen.kv_integer_ok_v1(p_op -> 'ttlMs', 1, queen.kv_limit_v1('ttl_ms'))
+      then 'kv_bad_ttl ttlMs must be an integer from 1 to 3155760000000 (100 years); for longer say forever'
+    when p_op ? 'forever' and jsonb_typeof(p_op -> 'forever') <> 'boolean' collate "C"
+      then 'kv_bad_request forever must be true or false'
+    when (p_op ? 'ttlSeconds')::int + (p_op ? 'ttlMs')::int + (p_op @> '{"forever": true}')::int <> 1
+      then 'kv_expiry_not_specified exactly one of ttlSeconds, ttlMs and forever: true is needed'
+  end;
+end;
+comment on function queen.kv_expiry_fault_v1(jsonb) is 'NULL when an op declares exactly one good expiry, else the fault.';
+
+-- kv_page_fault_v1: NULL for a getPrefix whose prefix, after, limit and keysOnly are good, else the first fault. A getPrefix is
+-- refused in the wire. `limit` is clamped, never refused, when it is an integer; `after` may be of any length.
+create or replace function queen.kv_page_fault_v1(p_op jsonb, p_in_wire boolean) returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return case
+    when p_in_wire then
+      'kv_get_prefix_not_allowed_in_transaction getPrefix is not allowed in the wire'
+    when not p_op ? 'prefix' or p_op -> 'prefix' = '""' then
+      'kv_prefix_required prefix must be a string of 1 to 2048 bytes'
+    when jsonb_typeof(p_op -> 'prefix') <> 'string' then
+      'kv_bad_request prefix must be a string'
+    when octet_length(p_op ->> 'prefix') > queen.kv_limit_v1('key_bytes') then
+      'kv_key_too_large prefix must be at most 2048 bytes of UTF-8'
+    when jsonb_typeof(p_op -> 'after') <> 'string' then
+      'kv_bad_request after must be a string'
+    when p_op ? 'limit' and not queen.kv_integer_ok_v1(p_op -> 'limit', '-infinity', 'infinity') then
+      'kv_bad_request limit must be an integer'
+    when jsonb_typeof(p_op -> 'keysOnly') <> 'boolean' then
+      'kv_bad_request keysOnly must be true or false'
+  end;
+end;
+$$;
+comment on function queen.kv_page_fault_v1(jsonb, boolean) is 'NULL for a good getPrefix, else the first fault.';
+
+-- kv_op_fields_v1: the fields each op knows; NULL for a name that is no op. A field outside this list is refused, because a
+-- misspelt `expect` would turn a compare-and-set into an overwrite.
+create or replace function queen.kv_op_fields_v1(p_op text) returns text[]
+language sql immutable parallel safe
+begin atomic
+  select case p_op collate "C"
+    when 'get'         then '{op,ns,key}'::text[]
+    when 'put'         then '{op,ns,key,value,ttlSeconds,ttlMs,forever,expect,required}'::text[]
+    when 'putIfAbsent' then '{op,ns,key,value,ttlSeconds,ttlMs,forever,expect,required}'::text[]
+    when 'incr'        then '{op,ns,key,delta,min,max,ttlSeconds,ttlMs,forever,required}'::text[]
+    when 'touch'       then '{op,ns,key,ttlSeconds,ttlMs,forever,expect,required}'::text[]
+    when 'delete'      then '{op,ns,key,expect,required}'::text[]
+    when 'getMany'     then '{op,ns,keys}'::text[]
+    when 'getPrefix'   then '{op,ns,prefix,after,limit,keysOnly}'::text[]
+  end;
+end;
+comment on function queen.kv_op_fields_v1(text) is 'The fields an op knows; NULL for a name that is no op.';
+
+-- kv_unknown_field_fault_v1: the fault that names the first (in byte order) field of an op that is not in p_fields. At most 100
+-- characters of the name are shown.
+create or replace function queen.kv_unknown_field_fault_v1(p_op jsonb, p_fields text[]) returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select 'kv_unknown_field the op ' || (p_op ->> 'op') || ' knows no field named ' || left(min(f.field collate "C"), 100)
+    from jsonb_object_keys(p_op - p_fields) as f (field));
+end;
+$$;
+comment on function queen.kv_unknown_field_fault_v1(jsonb, text[]) is 'The fault that names a field which the op doesn''t know.';
+
+-- kv_op_fault_v1: NULL for a good op, else its first fault, in the order of the contract: an object, op, tenant field, unknown
+-- field, ns, key or keys (getPrefix: wire, then prefix), after, limit, keysOnly, expiry, value, expect, delta, min, max,
+-- required. After "unknown field" a field that is present belongs to the op, so the later rules need not ask which op it is.
+-- JSON null is never an absent field: `?` sees it, and every rule refuses its type.
+--
+-- PL/pgSQL, a step for each group of rules, and not one inlined expression: an expression is made ready once a transaction,
+-- and making all the rules ready costs ten times as much as the few that an op goes through.
+create or replace function queen.kv_op_fault_v1(p_op jsonb, p_in_wire boolean) returns text
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_op constant text := case when jsonb_typeof(p_op -> 'op') = 'string' then p_op ->> 'op' end;
+  v_fields constant text[] := queen.kv_op_fields_v1(v_op);
+  v_fault text;
+begin
+  if v_fields is null or p_op - v_fields <> '{}' then
+    return case
+      when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
+      when v_op is null then 'kv_bad_request op must be a string'
+      when v_fields is null then 'kv_unknown_op op must be one of get, getMany, getPrefix, put, putIfAbsent, delete, incr, touch'
+      when p_op ?| '{tenant,tenantId,tenant_id,_tenant}' then
+        'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
+      else queen.kv_unknown_field_fault_v1(p_op, v_fields)
+    end;
+  end if;
+
+  v_fault := queen.kv_namespace_fault_v1(case when jsonb_typeof(p_op -> 'ns') = 'string' then p_op ->> 'ns' end);
+  if v_fault is not null then
+    return v_fault;
+  elsif v_op = 'getMany' then
+    return queen.kv_keys_fault_v1(p_op -> 'keys');
+  elsif v_op = 'getPrefix' then
+    return queen.kv_page_fault_v1(p_op, p_in_wire);
+  end if;
+  v_fault := queen.kv_key_fault_v1(case when jsonb_typeof(p_op -> 'key') = 'string' then p_op ->> 'key' end);
+  if v_fault is not null or v_op = 'get' then
+    return v_fault;
+  end if;
+
+  if v_op <> 'delete' then
+    v_fault := queen.kv_expiry_fault_v1(p_op);
+    if v_fault is not null then
+      return v_fault;
+    end if;
+  end if;
+  if v_op in ('put', 'putIfAbsent') then
+    if not p_op ? 'value' then
+      return 'kv_bad_request value is missing';
+    elsif not queen.kv_value_small_v1(p_op -> 'value') then
+      v_fault := queen.kv_value_fault_v1(p_op -> 'value');
+      if v_fault is not null then
+        return v_fault;
+      end if;
+    end if;
+  end if;
+  if p_op ? 'expect'
+     and not queen.kv_integer_ok_v1(p_op -> 'expect', 0, case v_op when 'putIfAbsent' then 0 else 9223372036854775807 end) then
+    return 'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)';
+  end if;
+  if v_op = 'incr' then
+    v_fault := coalesce(
+      queen.kv_number_fault_v1('delta', coalesce(p_op -> 'delta', 'null')),
+      queen.kv_number_fault_v1('min', p_op -> 'min'),
+      queen.kv_number_fault_v1('max', p_op -> 'max'));
+    if v_fault is not null then
+      return v_fault;
+    end if;
+  end if;
+  if jsonb_typeof(p_op -> 'required') <> 'boolean' then
+    return 'kv_bad_request required must be true or false';
+  end if;
+  return null;
+end;
+$$;
+comment on function queen.kv_op_fault_v1(jsonb, boolean) is 'NULL for a good op, else its first fault in the order of the contract.';
+
+-- kv_op_keys_v1: how many keys a checked op counts towards the limit of keys a call: getMany's keys (repeats too) and getPrefix's
+-- clamped limit; NULL for an op of one key.
+create or replace function queen.kv_op_keys_v1(p_op jsonb) returns integer
+language sql immutable parallel safe
+begin atomic
+  select case p_op ->> 'op' collate "C"
+    when 'getMany' then jsonb_array_length(p_op -> 'keys')
+    when 'getPrefix' then queen.kv_page_limit_v1(p_op -> 'limit')
+  end;
+end;
+comment on function queen.kv_op_keys_v1(jsonb) is 'How many keys a checked op counts towards the limit of keys a call; NULL for an op of one key.';
+
+-- kv_call_fault_v1: NULL for a call that may be looked into, else what is wrong with the call as a whole. A NULL tenant is
+-- refused even for no ops, or the rows of a forgotten tenant would be found by nobody.
+create or replace function queen.kv_call_fault_v1(p_ops jsonb, p_tenant uuid, p_now timestamptz, p_in_wire boolean) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when p_tenant is null then 'kv_bad_request the tenant must not be NULL'
+    when not queen.kv_now_ok_v1(p_now) then 'kv_bad_request p_now must be finite and within the years 1 to 9899'
+    when jsonb_typeof(p_ops) is distinct from 'array' collate "C" then 'kv_bad_request p_ops must be an array of ops'
+    when jsonb_array_length(p_ops) > queen.kv_limit_v1(case when p_in_wire then 'ops_in_wire' else 'ops' end) then
+      'kv_too_many_ops a call takes at most 256 ops, 64 in the wire'
+  end;
+end;
+comment on function queen.kv_call_fault_v1(jsonb, uuid, timestamptz, boolean) is 'NULL for a good call, else what is wrong with it as a whole.';
+
+-- 024_kv.sql: the table, its sequence, its index and settings, the two side tables, the typed reads and kv_apply_v1.
+--
+-- One row is one key of one tenant in one namespace. Who calls what: applications call kv_apply_v1 (any op, verdicts as
+-- JSON) and the typed reads; the functions of ops/ are kv_apply_v1's own. Invariants:
+--   existence   kv_live_v1 alone says whether a row exists; an expired row is as good as none until the sweeper takes it.
+--   time        one call has one instant (p_now, or the clock read once at the start); nothing reads now().
+--   locks       within a call writes run in ascending (namespace, key, index), byte order; reads lock nothing; an op that
+--               loses on a committed live row locks nothing, draws no version and writes no WAL.
+--   version     an opaque token from one sequence: never issued twice for a key, compared for equality only.
+--   budgets     every limit is kv_limit_v1's; reads stop at 4 MiB of value text a call.
+-- Everything here can be run again: what exists is left alone, and no lock is taken where nothing is to be made.
+
+-- CACHE 1000: a version is an opaque token, so the gaps and the order between sessions mean nothing, and a session visits
+-- the sequence (and its WAL) once in a thousand writes.
+create sequence if not exists queen.kv_version_seq as bigint cache 1000;
+
+create table if not exists queen.kv (
+  tenant_id  uuid        not null default queen.kv_default_tenant_v1(),
+  namespace  text        not null collate "C",
+  key        text        not null collate "C",
+  value      jsonb       not null,
+  version    bigint      not null default nextval('queen.kv_version_seq'),
+  expires_at timestamptz,
+  shard      smallint    not null generated always as ((hashtextextended(key, 0) & 63)::smallint) stored,
+  created_at timestamptz not null default clock_timestamp(),
+  updated_at timestamptz not null default clock_timestamp(),
+  constraint kv_pkey primary key (tenant_id, namespace, key),
+  constraint kv_namespace_form check (octet_length(namespace) <= 64 and namespace ~ '^[a-z0-9][a-z0-9._-]*$'),
+  constraint kv_key_length check (octet_length(key) between 1 and 2048),
+  constraint kv_expires_at_finite check (expires_at > '-infinity' and expires_at < 'infinity'),
+  constraint kv_version_positive check (version > 0)
+) with (
+  -- 2026-11-30, not measured (make soak is to come). Room on each page for a counter's next version, so that it stays HOT.
+  fillfactor = 90,
+  -- 2026-11-30, not measured. Markers and counters turn over all day: vacuum at 5% dead rows rather than at 20%.
+  autovacuum_vacuum_scale_factor = 0.05,
+  -- 2026-11-30, not measured. Giving empty pages at the end back to the disk takes ACCESS EXCLUSIVE, and the table refills.
+  vacuum_truncate = false
+);
+comment on table queen.kv is 'One row a key; a row whose expires_at has passed does not exist (kv_live_v1).';
+
+-- The one reader of this index is the sweeper; forever rows are not in it. Looked for first: CREATE INDEX IF NOT EXISTS locks
+-- the table even where the index exists.
+do $$
+begin
+  if to_regclass('queen.idx_kv_shard_expires') is null then
+    create index idx_kv_shard_expires on queen.kv (shard, expires_at) where expires_at is not null;
+  end if;
+end;
+$$;
+
+create table if not exists queen.kv_quota (
+  tenant_id  uuid        primary key,
+  max_rows   bigint,
+  max_bytes  bigint,
+  updated_at timestamptz not null default clock_timestamp()
+);
+comment on table queen.kv_quota is 'What an operator allows a tenant; NULL is no bound. No write path reads it.';
+
+create table if not exists queen.kv_usage (
+  tenant_id   uuid        primary key,
+  rows        bigint      not null,
+  bytes       bigint      not null,
+  sampled     boolean     not null,
+  computed_at timestamptz not null
+);
+comment on table queen.kv_usage is 'What the sweeper measured of a tenant; sampled marks an estimate. No write path touches it.';
+
+-- kv_get_v1: the live row of a key, or no row. kv_get_many_v1: the live rows of keys, each once, in no order.
+--
+-- The planner inlines both where they are called in FROM with constants, parameters or columns (not with a volatile argument or
+-- a sub-query, nor in the select list), and then they cost what a hand-written SELECT costs. p_now NULL is
+-- statement_timestamp(). They check nothing and have no budget: a bad name finds nothing, a NULL tenant too.
+create or replace function queen.kv_get_v1(
+  p_ns text, p_key text, p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null)
+returns table (key text, value jsonb, version bigint, expires_at timestamptz, updated_at timestamptz)
+language sql stable parallel safe rows 1
+begin atomic
+  select kv.key, kv.value, kv.version, kv.expires_at, kv.updated_at
+  from queen.kv
+  where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C"
+    and queen.kv_live_v1(kv.expires_at, coalesce(p_now, statement_timestamp()));
+end;
+comment on function queen.kv_get_v1(text, text, uuid, timestamptz) is 'The live row of a key, or no row.';
+
+create or replace function queen.kv_get_many_v1(
+  p_ns text, p_keys text[], p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null)
+returns table (key text, value jsonb, version bigint, expires_at timestamptz, updated_at timestamptz)
+language sql stable parallel safe rows 100
+begin atomic
+  select kv.key, kv.value, kv.version, kv.expires_at, kv.updated_at
+  from queen.kv
+  where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = any (p_keys collate "C")
+    and queen.kv_live_v1(kv.expires_at, coalesce(p_now, statement_timestamp()));
+end;
+comment on function queen.kv_get_many_v1(text, text[], uuid, timestamptz) is 'The live rows of keys, each once, in no order.';
+
+-- kv_apply_v1: runs the ops of a call, in the caller's transaction.
+--
+-- Result: an array with one object per op, in input order. A lost precondition is a verdict in it (applied: false), not an
+-- error, unless the op says required. Every op is checked before the first write. Writes and gets run in ascending
+-- (namespace, key, index); getMany and getPrefix after them, in input order, seeing what the call wrote.
+-- Race: see ops/. p_now NULL reads the clock once, at the start.
+-- Errors: the codes of docs/sql.md, none of which leaves a write behind.
+create or replace function queen.kv_apply_v1(
+  p_ops jsonb, p_tenant uuid default queen.kv_default_tenant_v1(),
+  p_now timestamptz default null, p_in_wire boolean default false) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_restamp constant boolean := p_now is null;
+  v_budget bigint := queen.kv_limit_v1('read_bytes');
+  v_fault text := queen.kv_call_fault_v1(p_ops, p_tenant, p_now, p_in_wire);
+  v_count integer;
+  v_single_key integer[] := '{0}';
+  v_set_reads integer[] := '{}';
+  v_is_put_batch boolean;
+  v_results jsonb[];
+  v_result jsonb;
+  v_index integer;
+  v_op jsonb;
+  v_row record;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  v_count := jsonb_array_length(p_ops);
+  if v_count = 1 and p_ops -> 0 ->> 'op' not in ('getMany', 'getPrefix') then
+    v_fault := queen.kv_op_fault_v1(p_ops -> 0, p_in_wire);
+    if v_fault is not null then
+      perform queen.kv_refuse_v1(v_fault, 0);
+    end if;
+  else
+    select p.single_key, p.set_reads, p.is_put_batch into v_single_key, v_set_reads, v_is_put_batch
+    from queen.kv_plan_v1(p_ops, p_in_wire) as p;
+    if v_is_put_batch then
+      return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, v_now, v_restamp));
+    end if;
+  end if;
+
+  v_results := array_fill(null::jsonb, array[v_count]);
+  foreach v_index in array v_single_key loop
+    v_op := p_ops -> v_index;
+    case v_op ->> 'op'
+      when 'get' then
+        select kv.value, kv.version, kv.expires_at, kv.updated_at into v_row
+        from queen.kv
+        where kv.tenant_id = p_tenant and kv.namespace = (v_op ->> 'ns') collate "C" and kv.key = (v_op ->> 'key') collate "C"
+          and queen.kv_live_v1(kv.expires_at, v_now);
+        if found then
+          v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', true, 'key', v_op -> 'key',
+            'value', v_row.value, 'version', v_row.version,
+            'expiresAt', queen.kv_time_v1(v_row.expires_at), 'updatedAt', queen.kv_time_v1(v_row.updated_at));
+          if v_set_reads <> '{}' then
+            v_budget := v_budget - octet_length(v_row.value::text);
+          end if;
+        else
+          v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', false, 'key', v_op -> 'key');
+        end if;
+      when 'put', 'putIfAbsent' then
+        v_result := queen.kv_op_put_v1(v_op, v_index, p_tenant, v_now, v_restamp);
+      when 'incr' then
+        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, v_now, v_restamp);
+      when 'touch' then
+        v_result := queen.kv_op_touch_v1(v_op, v_index, p_tenant, v_now, v_restamp);
+      when 'delete' then
+        v_result := queen.kv_op_delete_v1(v_op, v_index, p_tenant, v_now);
+    end case;
+    v_results[v_index + 1] := v_result;
+  end loop;
+
+  foreach v_index in array v_set_reads loop
+    v_op := p_ops -> v_index;
+    if v_op ->> 'op' = 'getMany' then
+      select r.p_budget, r.result into v_budget, v_result
+      from queen.kv_op_get_many_v1(v_op, v_index, p_tenant, v_now, v_budget) as r;
+    else
+      select r.p_budget, r.result into v_budget, v_result
+      from queen.kv_op_get_prefix_v1(v_op, v_index, p_tenant, v_now, v_budget) as r;
+    end if;
+    v_results[v_index + 1] := v_result;
+  end loop;
+  return to_jsonb(v_results);
+end;
+$$;
+comment on function queen.kv_apply_v1(jsonb, uuid, timestamptz, boolean) is
+  'Runs an array of ops in the caller''s transaction; answers an array with one verdict or result per op, in input order.';
+
+-- kv_plan_v1: checks every op of a call and gives the order to run them in.
+--
+-- single_key: the indexes (from 0) of the ops of one key in run order, ascending (namespace, key, index). set_reads: getMany and
+-- getPrefix, in input order, which run after them. is_put_batch: the call is several unconditional puts of distinct keys in a
+-- READ COMMITTED transaction, which kv_put_batch_v1 can take.
+-- Errors: the first bad op in input order is refused, then too many keys.
+create or replace function queen.kv_plan_v1(
+  p_ops jsonb, p_in_wire boolean, out single_key integer[], out set_reads integer[], out is_put_batch boolean)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text;
+  v_index integer;
+  v_keys bigint;
+begin
+  select
+    min(c.index) filter (where c.fault is not null),
+    (array_agg(c.fault order by c.index) filter (where c.fault is not null))[1],
+    sum(c.keys),
+    coalesce(array_agg(c.index order by c.ns, c.key, c.index) filter (where c.keys is null), '{}'),
+    coalesce(array_agg(c.index order by c.index) filter (where c.keys is not null), '{}'),
+    bool_and(c.is_plain_put)
+  into v_index, v_fault, v_keys, single_key, set_reads, is_put_batch
+  from (
+    select f.index, f.fault,
+      case when f.fault is null then queen.kv_op_keys_v1(f.op) end as keys,
+      case when f.fault is null then f.op ->> 'ns' end collate "C" as ns,
+      case when f.fault is null then f.op ->> 'key' end collate "C" as key,
+      f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
+    from (
+      select e.op, (e.position - 1)::integer as index, queen.kv_op_fault_v1(e.op, p_in_wire) as fault
+      from jsonb_array_elements(p_ops) with ordinality as e (op, position)
+      offset 0
+    ) as f
+  ) as c;
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault, v_index);
+  end if;
+  if v_keys > queen.kv_limit_v1(case when p_in_wire then 'keys_in_wire' else 'keys' end) then
+    perform queen.kv_refuse_v1('kv_too_many_keys a call takes at most 4096 keys in getMany and getPrefix, 256 in the wire');
+  end if;
+  is_put_batch := is_put_batch and cardinality(single_key) > 1
+    and current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
+    and cardinality(single_key) = (
+      select count(distinct e.op ->> 'ns' || '/' || (e.op ->> 'key')) from jsonb_array_elements(p_ops) as e (op));
+end;
+$$;
+comment on function queen.kv_plan_v1(jsonb, boolean) is 'Checks every op of a call and gives the order to run them in.';
+
+-- kv_lost_v1: the losing verdict of a write op, or, when the op says `required: true`, SQLSTATE 23514 with message
+-- kv_precondition_failed. Its DETAIL is always valid JSON: index, op, ns, key (whole), reason, version and value; a value
+-- that would take it past 4096 bytes is left out and valueTruncated: true put in its place.
+create or replace function queen.kv_lost_v1(
+  p_op jsonb, p_index integer, p_reason text, p_value jsonb, p_version bigint, p_expires_at timestamptz) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_detail jsonb;
+begin
+  if p_op -> 'required' is distinct from 'true' then
+    return queen.kv_verdict_v1(p_op, p_index, p_reason, p_value, p_version, p_expires_at);
+  end if;
+  v_detail := jsonb_build_object('index', p_index, 'op', p_op -> 'op', 'ns', p_op -> 'ns', 'key', p_op -> 'key',
+    'reason', p_reason, 'version', p_version, 'value', p_value);
+  if octet_length(v_detail::text) > queen.kv_limit_v1('detail_bytes') then
+    v_detail := v_detail - 'value' || '{"valueTruncated": true}';
+  end if;
+  raise exception using message = 'kv_precondition_failed', errcode = '23514', detail = v_detail::text;
+end;
+$$;
+comment on function queen.kv_lost_v1(jsonb, integer, text, jsonb, bigint, timestamptz) is
+  'The losing verdict of a write op, or kv_precondition_failed when the op says required.';
+
+-- kv_restamp_v1: stamps the expiry that an op of this transaction wrote once more, from the clock: the op waited for a lock so
+-- long that what it wrote was dead at birth. The row is locked by the caller's own write. Answers the new expiry.
+create or replace function queen.kv_restamp_v1(p_tenant uuid, p_ns text, p_key text, p_ttl_ms bigint) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_expires_at constant timestamptz := queen.kv_expiry_v1(clock_timestamp(), p_ttl_ms);
+begin
+  update queen.kv set expires_at = v_expires_at
+  where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C";
+  return v_expires_at;
+end;
+$$;
+comment on function queen.kv_restamp_v1(uuid, text, text, bigint) is
+  'Stamps the expiry of a row that this transaction wrote again, from the clock, and answers it.';
+
+-- kv_op_put_v1: the ops put and putIfAbsent, checked by the caller (kv_apply_v1).
+--
+-- Result: the verdict (kv_verdict_v1). Race: the row is read first, in a statement of its own, and decides; a row that was
+-- seen is changed by an UPDATE that repeats the precondition, so that after a wait it holds for the row that was locked; when
+-- nothing was changed, read and decide again. A loser on a committed live row locks nothing and draws no version.
+-- Errors: 23514 for a lost `required`, 40001 when the row changes hands too often.
+create or replace function queen.kv_op_put_v1(
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ns constant text := p_op ->> 'ns';
+  v_key constant text := p_op ->> 'key';
+  v_expect constant bigint := case p_op ->> 'op' when 'putIfAbsent' then 0 else (p_op -> 'expect')::bigint end;
+  v_ttl_ms constant bigint := queen.kv_ttl_ms_v1(p_op);
+  v_expires_at timestamptz := queen.kv_expiry_v1(p_now, v_ttl_ms);
+  v_seen record;
+  v_found boolean;
+  v_reason text;
+  v_version bigint;
+begin
+  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+    select kv.value, kv.version, kv.expires_at into v_seen
+    from queen.kv
+    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+
+    v_found := found;
+    v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
+    if v_reason = 'absent' then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
+    elsif v_reason is not null then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
+    end if;
+
+    v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    if v_found then
+      update queen.kv set
+        value = p_op -> 'value', version = v_version, expires_at = v_expires_at, updated_at = p_now,
+        created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
+      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+        and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);
+    else
+      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+      values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
+      on conflict do nothing;
+    end if;
+
+    if found then
+      if p_restamp and v_expires_at <= clock_timestamp() then
+        v_expires_at := queen.kv_restamp_v1(p_tenant, v_ns, v_key, v_ttl_ms);
+      end if;
+      return queen.kv_verdict_v1(p_op, p_index, null, p_op -> 'value', v_version, v_expires_at);
+    end if;
+  end loop;
+  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+end;
+$$;
+comment on function queen.kv_op_put_v1(jsonb, integer, uuid, timestamptz, boolean) is
+  'The ops put and putIfAbsent of kv_apply_v1, already checked.';
+
+-- kv_op_delete_v1: the op delete, checked by the caller (kv_apply_v1).
+--
+-- Result: the verdict; applied shows the value and version deleted (null and 0 under `expect: 0`). An expired row is removed
+-- whatever the verdict, which is the one of an absent key. Race and errors: as in kv_op_put_v1.
+create or replace function queen.kv_op_delete_v1(
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ns constant text := p_op ->> 'ns';
+  v_key constant text := p_op ->> 'key';
+  v_expect constant bigint := (p_op -> 'expect')::bigint;
+  v_seen record;
+  v_reason text;
+begin
+  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+    select kv.value, kv.version, kv.expires_at into v_seen
+    from queen.kv
+    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+
+    if found and queen.kv_live_v1(v_seen.expires_at, p_now) then
+      v_reason := queen.kv_lost_reason_v1(v_expect, v_seen.version);
+      if v_reason is not null then
+        return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
+      end if;
+      delete from queen.kv
+      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+        and queen.kv_live_v1(kv.expires_at, p_now) and (v_expect is null or kv.version = v_expect)
+      returning kv.value, kv.version, kv.expires_at into v_seen;
+      if found then
+        return queen.kv_verdict_v1(p_op, p_index, null, v_seen.value, v_seen.version, v_seen.expires_at);
+      end if;
+    else
+      if found then
+        delete from queen.kv
+        where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+          and not queen.kv_live_v1(kv.expires_at, p_now);
+        continue when not found;
+      end if;
+      if v_expect = 0 then
+        return queen.kv_verdict_v1(p_op, p_index, null, null, 0, null);
+      end if;
+      return queen.kv_lost_v1(p_op, p_index, 'absent', null, 0, null);
+    end if;
+  end loop;
+  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+end;
+$$;
+comment on function queen.kv_op_delete_v1(jsonb, integer, uuid, timestamptz) is 'The op delete of kv_apply_v1, already checked.';
+
+-- kv_op_incr_v1: the op incr, checked by the caller (kv_apply_v1).
+--
+-- Result: the verdict with the new number. The expiry is written only when the key is created or was expired: a live key
+-- keeps its own, or a fixed window would never close.
+-- Race: the UPDATE holds for the very row image that the sum was made from (version, and expiry, which touch moves alone). When
+-- it waited for a writer and that image is gone, it changes nothing but has locked the row, so that the next round's image
+-- stays: an increment without bounds applies on any number, whatever runs beside it.
+-- Errors: as in kv_op_put_v1.
+create or replace function queen.kv_op_incr_v1(
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ns constant text := p_op ->> 'ns';
+  v_key constant text := p_op ->> 'key';
+  v_delta constant numeric := (p_op -> 'delta')::numeric;
+  v_ttl_ms constant bigint := queen.kv_ttl_ms_v1(p_op);
+  v_seen record;
+  v_found boolean;
+  v_live boolean;
+  v_old numeric;
+  v_new jsonb;
+  v_expires_at timestamptz;
+  v_version bigint;
+begin
+  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+    select kv.value, kv.version, kv.expires_at into v_seen
+    from queen.kv
+    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+    v_found := found;
+    v_live := v_found and queen.kv_live_v1(v_seen.expires_at, p_now);
+
+    if v_live and jsonb_typeof(v_seen.value) <> 'number' then
+      return queen.kv_lost_v1(p_op, p_index, 'type', v_seen.value, v_seen.version, v_seen.expires_at);
+    end if;
+    v_old := case when v_live then v_seen.value::numeric else 0 end;
+    if not queen.kv_incr_fits_v1(v_old, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
+      return case
+        when v_live then queen.kv_lost_v1(p_op, p_index, 'limit', v_seen.value, v_seen.version, v_seen.expires_at)
+        else queen.kv_lost_v1(p_op, p_index, 'limit', null, 0, null)
+      end;
+    end if;
+
+    v_new := to_jsonb(trim_scale(v_old + v_delta));
+    v_expires_at := case when v_live then v_seen.expires_at else queen.kv_expiry_v1(p_now, v_ttl_ms) end;
+    v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    if v_found then
+      update queen.kv set
+        value = v_new, version = v_version, expires_at = v_expires_at, updated_at = p_now,
+        created_at = case when v_live then kv.created_at else p_now end
+      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+        and kv.version = v_seen.version and kv.expires_at is not distinct from v_seen.expires_at;
+    else
+      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+      values (p_tenant, v_ns, v_key, v_new, v_version, v_expires_at, p_now, p_now)
+      on conflict do nothing;
+    end if;
+
+    if found then
+      if p_restamp and not v_live and v_expires_at <= clock_timestamp() then
+        v_expires_at := queen.kv_restamp_v1(p_tenant, v_ns, v_key, v_ttl_ms);
+      end if;
+      return queen.kv_verdict_v1(p_op, p_index, null, v_new, v_version, v_expires_at);
+    end if;
+  end loop;
+  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+end;
+$$;
+comment on function queen.kv_op_incr_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op incr of kv_apply_v1, already checked.';
+
+-- kv_op_touch_v1: the op touch, checked by the caller (kv_apply_v1).
+--
+-- Result: the verdict. Moves the expiry of a live row and nothing else: value, version and updated_at stay, so that a lease
+-- renewed by its version is still held by it. `expect: 0` never applies. Race and errors: as in kv_op_put_v1; the
+-- precondition is repeated on the row that was locked, and value and version are that row's.
+create or replace function queen.kv_op_touch_v1(
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ns constant text := p_op ->> 'ns';
+  v_key constant text := p_op ->> 'key';
+  v_expect constant bigint := (p_op -> 'expect')::bigint;
+  v_ttl_ms constant bigint := queen.kv_ttl_ms_v1(p_op);
+  v_expires_at timestamptz := queen.kv_expiry_v1(p_now, v_ttl_ms);
+  v_seen record;
+  v_reason text;
+begin
+  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+    select kv.value, kv.version, kv.expires_at into v_seen
+    from queen.kv
+    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+
+    if not found or not queen.kv_live_v1(v_seen.expires_at, p_now) then
+      return queen.kv_lost_v1(p_op, p_index, 'absent', null, 0, null);
+    end if;
+    v_reason := queen.kv_lost_reason_v1(v_expect, v_seen.version);
+    if v_reason is not null then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
+    end if;
+    update queen.kv set expires_at = v_expires_at
+    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+      and queen.kv_live_v1(kv.expires_at, p_now) and (v_expect is null or kv.version = v_expect)
+    returning kv.value, kv.version, kv.expires_at into v_seen;
+
+    if found then
+      if p_restamp and v_expires_at <= clock_timestamp() then
+        v_expires_at := queen.kv_restamp_v1(p_tenant, v_ns, v_key, v_ttl_ms);
+      end if;
+      return queen.kv_verdict_v1(p_op, p_index, null, v_seen.value, v_seen.version, v_expires_at);
+    end if;
+  end loop;
+  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+end;
+$$;
+comment on function queen.kv_op_touch_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op touch of kv_apply_v1, already checked.';
+
+-- kv_op_get_many_v1: the op getMany, checked by the caller (kv_apply_v1).
+--
+-- Each distinct key is answered once: in rows (byte order), or in missing (input order) when nothing is alive; both come from
+-- one statement. Rows are given while any of p_budget (bytes of value text) is left, the one that straddles is kept, and the
+-- first one always; what is cut is in neither list, and truncated says so.
+--
+-- The statement gives the missing keys first and then the rows, whose values are detoasted one by one as the loop reads
+-- them, so that reading stops (but for the loop's read-ahead of 50 rows) where the budget ends. The inner query is fenced by
+-- OFFSET 0: the sort must see values that are still in their TOAST form.
+create or replace function queen.kv_op_get_many_v1(
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, inout p_budget bigint, out result jsonb)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ns constant text := p_op ->> 'ns';
+  v_rows jsonb[] := '{}';
+  v_missing jsonb[] := '{}';
+  v_truncated boolean := false;
+  v_row record;
+begin
+  for v_row in
+    select f.key, f.is_live,
+      case when f.is_live then queen.kv_row_v1(f.key, f.value, f.version, f.expires_at, f.updated_at) end as shown,
+      case when f.is_live then octet_length(f.value::text) end as size
+    from (
+      select k.key, kv.value, kv.version, kv.expires_at, kv.updated_at, kv.key is not null as is_live
+      from (
+        select e.key collate "C" as key, min(e.position) as position
+        from jsonb_array_elements_text(p_op -> 'keys') with ordinality as e (key, position)
+        group by e.key collate "C"
+      ) as k
+      left join queen.kv
+        on kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = k.key
+        and queen.kv_live_v1(kv.expires_at, p_now)
+      order by kv.key is not null, case when kv.key is null then k.position end, k.key
+      offset 0
+    ) as f
+  loop
+    if not v_row.is_live then
+      v_missing := v_missing || to_jsonb(v_row.key);
+    elsif p_budget > 0 or v_rows = '{}' then
+      v_rows := v_rows || v_row.shown;
+      p_budget := p_budget - v_row.size;
+    else
+      v_truncated := true;
+      exit;
+    end if;
+  end loop;
+  result := jsonb_build_object('index', p_index, 'op', 'getMany',
+    'rows', to_jsonb(v_rows), 'missing', to_jsonb(v_missing), 'truncated', v_truncated);
+end;
+$$;
+comment on function queen.kv_op_get_many_v1(jsonb, integer, uuid, timestamptz, bigint) is
+  'The op getMany of kv_apply_v1, already checked; answers the result and what is left of the read budget.';
+
+-- kv_op_get_prefix_v1: the op getPrefix, checked by the caller (kv_apply_v1).
+--
+-- A page of live rows whose key starts with the prefix, in byte order, from after (exclusive). It ends at limit rows or where
+-- p_budget (bytes of value text; keysOnly spends nothing) is spent, but never before its first row, so that truncated: true
+-- always comes with a nextAfter that leads on.
+--
+-- starts_with decides; the two bounds only drive the primary key. They are plain variables, so that they are index conditions
+-- in a generic plan too, and the lower one is greatest(prefix, after): the last page costs what the first does.
+create or replace function queen.kv_op_get_prefix_v1(
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, inout p_budget bigint, out result jsonb)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ns constant text := p_op ->> 'ns';
+  v_prefix constant text := p_op ->> 'prefix';
+  v_after constant text := coalesce(p_op ->> 'after', '');
+  v_from constant text := greatest(v_prefix collate "C", v_after collate "C");
+  v_to constant text := queen.kv_prefix_end_v1(v_prefix);
+  v_limit constant integer := queen.kv_page_limit_v1(p_op -> 'limit');
+  v_keys_only constant boolean := p_op @> '{"keysOnly": true}';
+  v_rows jsonb[] := '{}';
+  v_next_after text;
+  v_truncated boolean := false;
+  v_row record;
+begin
+  for v_row in
+    select kv.key,
+      case when v_keys_only then queen.kv_row_v1(kv.key, null, kv.version, kv.expires_at, kv.updated_at) - 'value'
+           else queen.kv_row_v1(kv.key, kv.value, kv.version, kv.expires_at, kv.updated_at) end as shown,
+      case when v_keys_only then 0 else octet_length(kv.value::text) end as size
+    from queen.kv
+    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C"
+      and kv.key >= v_from collate "C" and kv.key < v_to collate "C"
+      and kv.key <> v_after collate "C"
+      and starts_with(kv.key, v_prefix)
+      and queen.kv_live_v1(kv.expires_at, p_now)
+    order by kv.key
+    limit v_limit + 1
+  loop
+    v_truncated := cardinality(v_rows) = v_limit
+                or p_budget <= 0 and not v_keys_only and v_rows <> '{}';
+    exit when v_truncated;
+    v_rows := v_rows || v_row.shown;
+    v_next_after := v_row.key;
+    p_budget := p_budget - v_row.size;
+  end loop;
+  result := jsonb_build_object('index', p_index, 'op', 'getPrefix', 'rows', to_jsonb(v_rows), 'truncated', v_truncated,
+    'nextAfter', case when v_truncated then v_next_after end);
+end;
+$$;
+comment on function queen.kv_op_get_prefix_v1(jsonb, integer, uuid, timestamptz, bigint) is
+  'The op getPrefix of kv_apply_v1, already checked; answers the result and what is left of the read budget.';
+
+-- kv_put_batch_v1: several unconditional puts of distinct keys in one statement, checked by the caller (kv_apply_v1), with exactly
+-- the answers of kv_op_put_v1 one after the other. Answers the results in input order.
+--
+-- Only in READ COMMITTED: above it an INSERT that comes first can succeed beside a row that the snapshot still sees. The rows
+-- are taken in ascending (namespace, key), like every write of a call. DO UPDATE is right here because there is no condition
+-- that could be false.
+create or replace function queen.kv_put_batch_v1(p_ops jsonb, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_results jsonb[];
+  v_first_expiry timestamptz;
+  v_op jsonb;
+  v_index integer;
+begin
+  with op as materialized (
+    select e.op, (e.position - 1)::integer as index, (e.op ->> 'ns') collate "C" as ns, (e.op ->> 'key') collate "C" as key,
+      queen.kv_expiry_v1(p_now, queen.kv_ttl_ms_v1(e.op)) as expires_at, nextval('queen.kv_version_seq') as version
+    from jsonb_array_elements(p_ops) with ordinality as e (op, position)
+    order by 3, 4
+  ), written as (
+    insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+    select p_tenant, op.ns, op.key, op.op -> 'value', op.version, op.expires_at, p_now, p_now from op order by op.ns, op.key
+    on conflict (tenant_id, namespace, key) do update set
+      value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+      created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else excluded.created_at end
+  )
+  select array_agg(queen.kv_verdict_v1(op.op, op.index, null, op.op -> 'value', op.version, op.expires_at) order by op.index),
+    min(op.expires_at)
+  into v_results, v_first_expiry from op;
+
+  -- A wait so long that an expiry passed: stamp that key again, as kv_op_put_v1 does.
+  if p_restamp and v_first_expiry <= clock_timestamp() then
+    for v_op, v_index in
+      select e.op, (e.position - 1)::integer from jsonb_array_elements(p_ops) with ordinality as e (op, position)
+      where queen.kv_expiry_v1(p_now, queen.kv_ttl_ms_v1(e.op)) <= clock_timestamp()
+    loop
+      v_results[v_index + 1] := v_results[v_index + 1] || jsonb_build_object('expiresAt',
+        queen.kv_time_v1(queen.kv_restamp_v1(p_tenant, v_op ->> 'ns', v_op ->> 'key', queen.kv_ttl_ms_v1(v_op))));
+    end loop;
+  end if;
+  return v_results;
+end;
+$$;
+comment on function queen.kv_put_batch_v1(jsonb, uuid, timestamptz, boolean) is
+  'Several unconditional puts of distinct keys in one statement; READ COMMITTED only.';
+
+-- 025_kv_patterns.sql: what people come for, over the same table and helpers. Here: Once.
+--
+-- Once runs an effect at most once per (tenant, namespace, key) within a retention time, in the caller's transaction:
+--
+--   begin;
+--   select * from queen.kv_once_begin_v1('payments', 'evt_1', 86400000);    -- state run: go on; replay: answer result, done
+--   ... the effect ...
+--   select queen.kv_once_end_v1('payments', 'evt_1', :token, 'the answer');
+--   commit;
+--
+-- The marker is an ordinary row of queen.kv. Pending: {"once": "pending", "xid", "ttlMs", "fingerprint"}; finished: {"once": "done",
+-- "result" (base64, null when it was discarded), "isError", "fingerprint"}. A pending marker is seen by its own transaction
+-- alone, unless somebody commits between begin and end. Rules:
+--   who waits    begin reads first: a finished marker is answered with no lock and no write. Otherwise a waiting caller takes
+--                the key's advisory lock shared, so that any number of them wait side by side on the first one's INSERT and
+--                wake together; a caller with p_wait false tries the lock exclusively, and is told busy when anyone is at it.
+--   what frees   a rollback, a crash, or a rollback to a savepoint before begin takes the marker and the lock away.
+--   time         retention counts from begin. end ignores an expiry that passed while the effect ran, and stamps it again.
+
+-- kv_once_lock_v1: the advisory lock of a key, 64 bits. A namespace holds no slash, so no two identities read the same.
+create or replace function queen.kv_once_lock_v1(p_tenant uuid, p_ns text, p_key text) returns bigint
+language sql immutable parallel safe
+begin atomic
+  select hashtextextended((p_tenant::text || '/' || p_ns || '/' || p_key) collate "C", 5717646241537);
+end;
+comment on function queen.kv_once_lock_v1(uuid, text, text) is 'The key of the advisory lock that Once takes.';
+
+-- kv_once_fingerprint_v1: a fingerprint as it is stored: SHA-256 in hex; NULL when none is given. What was fingerprinted is
+-- never stored, so nothing of it can be shown.
+create or replace function queen.kv_once_fingerprint_v1(p_fingerprint bytea) returns text
+language sql immutable parallel safe
+begin atomic
+  select encode(sha256(p_fingerprint), 'hex');
+end;
+comment on function queen.kv_once_fingerprint_v1(bytea) is 'SHA-256 of a fingerprint in hex; NULL for none.';
+
+-- kv_once_state_v1: what a row says to a caller of Once: NULL (nothing alive: run), replay, mismatch, reentry, unfinished or
+-- foreign. p_xid is the caller's own transaction id, NULL when it has none. reentry comes before the expiry (the function may
+-- outlive its own marker) and before the fingerprint; given against not given is a mismatch.
+create or replace function queen.kv_once_state_v1(
+  p_value jsonb, p_expires_at timestamptz, p_now timestamptz, p_xid xid8, p_fingerprint bytea) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when p_value ->> 'once' = 'pending' collate "C" and p_value ->> 'xid' = p_xid::text collate "C" then 'reentry'
+    when p_value is null or not queen.kv_live_v1(p_expires_at, p_now) then null
+    when p_value ->> 'once' = 'pending' collate "C" then 'unfinished'
+    when p_value ->> 'once' is distinct from 'done' collate "C" then 'foreign'
+    when p_value ->> 'fingerprint' is distinct from queen.kv_once_fingerprint_v1(p_fingerprint) collate "C" then 'mismatch'
+    else 'replay'
+  end;
+end;
+comment on function queen.kv_once_state_v1(jsonb, timestamptz, timestamptz, xid8, bytea) is
+  'What a row says to a caller of Once; NULL means that the effect may run.';
+
+-- kv_once_fault_v1: NULL for good arguments of Once, else the fault, in the order of kv_apply_v1's.
+create or replace function queen.kv_once_fault_v1(p_ns text, p_key text, p_tenant uuid, p_now timestamptz) returns text
+language sql immutable parallel safe
+begin atomic
+  select coalesce(
+    queen.kv_call_fault_v1('[]', p_tenant, p_now, false), queen.kv_namespace_fault_v1(p_ns), queen.kv_key_fault_v1(p_key));
+end;
+comment on function queen.kv_once_fault_v1(text, text, uuid, timestamptz) is 'NULL for good arguments of Once, else the fault.';
+
+-- kv_once_look_v1: reads the key's row, in a statement of its own, for kv_once_begin_v1. state is NULL when nothing is alive; seen
+-- says that there is a row all the same.
+create or replace function queen.kv_once_look_v1(
+  p_ns text, p_key text, p_fingerprint bytea, p_tenant uuid, p_now timestamptz,
+  out state text, out seen boolean, out result bytea, out is_error boolean)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_row record;
+begin
+  select kv.value, kv.expires_at into v_row
+  from queen.kv
+  where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C";
+  seen := found;
+  if seen then
+    state := queen.kv_once_state_v1(v_row.value, v_row.expires_at, p_now, pg_current_xact_id_if_assigned(), p_fingerprint);
+    if state = 'replay' then
+      result := decode(v_row.value ->> 'result', 'base64');
+      is_error := (v_row.value -> 'isError')::boolean;
+    end if;
+  end if;
+end;
+$$;
+comment on function queen.kv_once_look_v1(text, text, bytea, uuid, timestamptz) is 'What the key''s row says now to a caller of Once.';
+
+-- kv_once_begin_v1: the first half of Once.
+--
+-- Result: state and, for run, the token that kv_once_end_v1 needs; for replay, result and is_error of the first run (result is
+-- NULL when it was discarded). The other states: mismatch (another fingerprint), busy (p_wait false and somebody is at it),
+-- reentry (the same key again in this transaction), unfinished (somebody committed between begin and end: the effect's fate
+-- is unknown and it is never run again; delete the key to free it), foreign (a live value that is no marker).
+-- Race: one of any number of callers runs; the others wait for its commit and replay, or for its rollback, and one of them runs.
+-- Above READ COMMITTED a caller that waited gets 40001, and the retry replays. lock_timeout ends a wait with 55P03.
+-- Errors: as kv_apply_v1 for names, ttl, tenant and p_now; 40001 kv_contended.
+create or replace function queen.kv_once_begin_v1(
+  p_ns text, p_key text, p_ttl_ms bigint, p_fingerprint bytea default null, p_wait boolean default true,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null,
+  out state text, out token bigint, out result bytea, out is_error boolean)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_fault constant text := coalesce(
+    queen.kv_once_fault_v1(p_ns, p_key, p_tenant, p_now), queen.kv_expiry_fault_v1(jsonb_build_object('ttlMs', p_ttl_ms)));
+  v_lock bigint;
+  v_look record;
+  v_got_lock boolean := true;
+  v_marker jsonb;
+  v_expires_at timestamptz;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+
+  v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
+  if v_look.state is null then
+    v_lock := queen.kv_once_lock_v1(p_tenant, p_ns, p_key);
+    if coalesce(p_wait, true) then
+      perform pg_advisory_xact_lock_shared(v_lock);
+    else
+      v_got_lock := pg_try_advisory_xact_lock(v_lock);
+    end if;
+    v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
+  end if;
+
+  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+    if v_look.state is not null then
+      state := v_look.state;
+      result := v_look.result;
+      is_error := v_look.is_error;
+      return;
+    end if;
+    if not v_got_lock then
+      state := 'busy';
+      return;
+    end if;
+
+    token := coalesce(token, nextval('queen.kv_version_seq'));
+    v_expires_at := queen.kv_expiry_v1(coalesce(p_now, clock_timestamp()), p_ttl_ms);
+    v_marker := jsonb_build_object('once', 'pending', 'xid', pg_current_xact_id()::text, 'ttlMs', p_ttl_ms,
+      'fingerprint', queen.kv_once_fingerprint_v1(p_fingerprint));
+    if v_look.seen then
+      update queen.kv set
+        value = v_marker, version = token, expires_at = v_expires_at, created_at = v_now, updated_at = v_now
+      where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C"
+        and queen.kv_once_state_v1(kv.value, kv.expires_at, v_now, pg_current_xact_id(), p_fingerprint) is null;
+    else
+      insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+      values (p_tenant, p_ns, p_key, v_marker, token, v_expires_at, v_now, v_now)
+      on conflict do nothing;
+    end if;
+    if found then
+      state := 'run';
+      return;
+    end if;
+    v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
+  end loop;
+  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during Once; retry the transaction');
+end;
+$$;
+comment on function queen.kv_once_begin_v1(text, text, bigint, bytea, boolean, uuid, timestamptz) is
+  'The first half of Once: run, replay, mismatch, busy, reentry, unfinished or foreign.';
+
+-- kv_once_end_v1: the second half of Once: stores the result over the marker that begin made in this transaction.
+--
+-- Result: the version now stored. p_result NULL stores "done" alone, and a replay then has no result.
+-- It matches by version and transaction id, ignores the expiry and never inserts; an expiry that has passed meanwhile is
+-- stamped again. A token that matches nothing, 0 for one, raises: that is also how a driver makes a transaction
+-- uncommittable when the effect failed.
+-- Errors: 55000 kv_once_lost when the marker isn't there as begin left it (everything since is rolled back); 22001
+-- kv_value_too_large for a result above 48,000 bytes.
+create or replace function queen.kv_once_end_v1(
+  p_ns text, p_key text, p_token bigint, p_result bytea, p_is_error boolean default false,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null) returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_fault constant text := queen.kv_once_fault_v1(p_ns, p_key, p_tenant, p_now);
+  v_done jsonb;
+  v_version bigint;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  if octet_length(p_result) > queen.kv_limit_v1('once_result_bytes') then
+    perform queen.kv_refuse_v1('kv_value_too_large a result of Once must be at most 48000 bytes; store it elsewhere, or pass NULL to store "done" alone');
+  end if;
+  v_done := jsonb_build_object('once', 'done', 'result', translate(encode(p_result, 'base64'), E'\n', ''),
+    'isError', coalesce(p_is_error, false));
+  v_version := nextval('queen.kv_version_seq');
+  update queen.kv set
+    value = v_done || jsonb_build_object('fingerprint', kv.value -> 'fingerprint'), version = v_version, updated_at = v_now,
+    expires_at = case when queen.kv_live_v1(kv.expires_at, v_now) then kv.expires_at
+                      else queen.kv_expiry_v1(v_now, (kv.value -> 'ttlMs')::bigint) end
+  where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C"
+    and kv.version = p_token and kv.value ->> 'once' = 'pending' collate "C"
+    and kv.value ->> 'xid' = pg_current_xact_id_if_assigned()::text collate "C";
+  if not found then
+    perform queen.kv_refuse_v1('kv_once_lost the marker that begin made in this transaction is not there; nothing of this transaction may be committed');
+  end if;
+  return v_version;
+end;
+$$;
+comment on function queen.kv_once_end_v1(text, text, bigint, bytea, boolean, uuid, timestamptz) is
+  'The second half of Once: stores the result over the marker; raises kv_once_lost when it is not there.';
+
+-- 028_kv_access.sql: who may call what.
+--
+-- Nothing is granted to PUBLIC. An operator grants a level to a role with kv_grant_v1, which remembers it, so that a release that
+-- adds a function grants it too (kv_regrant_v1, the last thing an installation does). A level is the least it needs:
+--   reader    SELECT on queen.kv; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
+--   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; Once.
+--   sweeper   DELETE, and SELECT of the columns that a sweep needs, which are not the values.
+--   admin     writer, and the quota table.
+--   none      takes everything away again.
+-- A writer is trusted: it can lock the table and burn the server's time. A level separates rights, not availability.
+
+-- kv_schema_version_v1: the version of this schema, for drivers that must not run on another.
+create or replace function queen.kv_schema_version_v1() returns integer
+language sql immutable parallel safe
+begin atomic
+  select 1;
+end;
+comment on function queen.kv_schema_version_v1() is 'The version of this schema; drivers compare it with the one they need.';
+
+create table if not exists queen.kv_grant (
+  role_name name primary key,
+  level     text not null
+);
+comment on table queen.kv_grant is 'What kv_grant_v1 granted to whom. Names, so that a dump can be restored where a role is missing.';
+
+-- kv_level_functions_v1: the functions that a level may execute. The one place that decides it: what is not named here is for
+-- every level, because it only reads or only computes.
+create or replace function queen.kv_level_functions_v1(p_level text) returns setof regprocedure
+language sql stable
+begin atomic
+  select p.oid::regprocedure
+  from pg_proc as p
+  where p.pronamespace = 'queen'::regnamespace
+    and p_level in ('reader', 'writer', 'admin', 'sweeper')
+    and case
+      when p.proname in ('kv_grant_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
+      when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level in ('writer', 'admin')
+      when p_level = 'sweeper' then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
+      else true
+    end;
+end;
+comment on function queen.kv_level_functions_v1(text) is 'The functions that a level may execute.';
+
+-- kv_grant_v1: gives a role a level, instead of the one it had, and remembers it.
+--
+-- Errors: 22023 for a level that is none of reader, writer, sweeper, admin, none, and for PUBLIC (regrole '-'): a grant is to a
+-- role that somebody answers for. Only the owner can call it. Rename a role, and it must be granted again.
+create or replace function queen.kv_grant_v1(p_role regrole, p_level text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_role constant name := (select r.rolname from pg_roles as r where r.oid = p_role);
+  v_function regprocedure;
+begin
+  if v_role is null then
+    raise exception using message = 'kv_bad_role', errcode = '22023',
+      detail = 'p_role must be a role; nothing is granted to PUBLIC';
+  end if;
+  if p_level is null or p_level not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
+    raise exception using message = 'kv_bad_level', errcode = '22023',
+      detail = 'p_level must be one of reader, writer, sweeper, admin, none';
+  end if;
+
+  execute format('revoke all on all tables in schema queen from %I', v_role);
+  execute format('revoke all on all sequences in schema queen from %I', v_role);
+  execute format('revoke all on all routines in schema queen from %I', v_role);
+  execute format('revoke all on schema queen from %I', v_role);
+  delete from queen.kv_grant as g where g.role_name = v_role;
+  if p_level = 'none' then
+    return;
+  end if;
+
+  execute format('grant usage on schema queen to %I', v_role);
+  for v_function in select f from queen.kv_level_functions_v1(p_level) as f loop
+    execute format('grant execute on routine %s to %I', v_function, v_role);
+  end loop;
+  if p_level in ('reader', 'writer', 'admin') then
+    execute format('grant select on queen.kv to %I', v_role);
+  end if;
+  if p_level in ('writer', 'admin') then
+    execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', v_role);
+    execute format('grant usage on sequence queen.kv_version_seq to %I', v_role);
+  end if;
+  if p_level = 'admin' then
+    execute format('grant select, insert, update, delete on queen.kv_quota to %I', v_role);
+    execute format('grant select on queen.kv_usage to %I', v_role);
+  end if;
+  if p_level = 'sweeper' then
+    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on queen.kv to %I', v_role);
+    execute format('grant select, insert, update, delete on queen.kv_usage to %I', v_role);
+  end if;
+  insert into queen.kv_grant (role_name, level) values (v_role, p_level);
+end;
+$$;
+comment on function queen.kv_grant_v1(regrole, text) is
+  'Gives a role the level reader, writer, sweeper, admin or none, instead of the one it had, and remembers it.';
+
+-- kv_regrant_v1: grants what is remembered once more, so that a function which a release added is granted too. A role that
+-- is gone is skipped. Nothing is changed for a role whose level already covers everything.
+create or replace function queen.kv_regrant_v1() returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_grant record;
+begin
+  for v_grant in
+    select r.oid::regrole as role, g.level
+    from queen.kv_grant as g join pg_roles as r on r.rolname = g.role_name
+    where exists (
+      select from queen.kv_level_functions_v1(g.level) as f where not has_function_privilege(r.oid, f, 'execute'))
+  loop
+    perform queen.kv_grant_v1(v_grant.role, v_grant.level);
+  end loop;
+end;
+$$;
+comment on function queen.kv_regrant_v1() is 'Grants again what kv_grant_v1 remembers; the last thing an installation does.';
+
+revoke all on schema queen from public;
+revoke all on all tables in schema queen from public;
+revoke all on all sequences in schema queen from public;
+revoke all on all routines in schema queen from public;
+do $$
+begin
+  perform queen.kv_regrant_v1();
+end;
+$$;
+
+
+commit;

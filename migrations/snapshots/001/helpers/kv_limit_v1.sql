@@ -1,0 +1,27 @@
+-- kv_limit_v1: every limit of the contract, once.
+--
+-- Called with a constant it is folded into a constant when a query is planned, so a limit costs nothing at run time.
+-- The value ceiling is the one number that an installer can set (tern data `value_bytes`, 256 to 1048576); it is a
+-- property of the installation, not a setting of a session. An unknown name answers NULL.
+create or replace function queen.kv_limit_v1(p_name text) returns bigint
+language sql immutable parallel safe
+begin atomic
+  select case p_name collate "C"
+    when 'namespace_bytes'   then 64
+    when 'key_bytes'         then 2048
+    when 'value_bytes'       then {{ .value_bytes | default 65536 | int64 }}
+    when 'value_depth'       then 1000
+    when 'ops'               then 256
+    when 'ops_in_wire'       then 64
+    when 'keys'              then 4096
+    when 'keys_in_wire'      then 256
+    when 'page'              then 100
+    when 'page_max'          then 1000
+    when 'read_bytes'        then 4194304
+    when 'ttl_ms'            then 3155760000000
+    when 'once_result_bytes' then 48000
+    when 'detail_bytes'      then 4096
+    when 'rounds'            then 16
+  end::bigint;
+end;
+comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its name; NULL for an unknown name.';
