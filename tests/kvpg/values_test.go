@@ -71,6 +71,10 @@ func TestVersionAboveFloatPrecision(t *testing.T) {
 		if err != nil || e.Version != put.Version {
 			t.Errorf("%s: got version %s, %v, want %s", mode, e.Version, err, put.Version)
 		}
+		many := must[[]kvpg.Lookup](t)(kvpg.GetMany(ctx, db, ns, []string{"k"}))
+		if many[0].Version != put.Version {
+			t.Errorf("%s: getMany has version %s, want %s", mode, many[0].Version, put.Version)
+		}
 		next := must[kvpg.Verdict](t)(kvpg.Put(ctx, db, ns, "k", 2, kvpg.Forever(), &kvpg.PutOptions{Expect: kvpg.ExpectVersion(e.Version)}))
 		if !next.Applied {
 			t.Errorf("%s: the version did not survive the round trip: %+v", mode, next)
@@ -117,6 +121,8 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 		`1.50`:                  json.RawMessage(`1.50`),
 		`{"a": [], "b": {}}`:    json.RawMessage(` { "b":{}, "a" : [ ] } `),
 	}
+	deep := strings.Repeat("[", 1000) + strings.Repeat("]", 1000)
+	values[deep] = json.RawMessage(deep)
 	eachHandle(t, func(t *testing.T, db kvpg.DB) {
 		ctx, ns := t.Context(), freshSpace()
 		for want, value := range values {
