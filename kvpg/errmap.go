@@ -29,9 +29,7 @@ func mapError(err error) error {
 		readDetail(e)
 	}
 	if e.Code == ErrPreconditionFailed {
-		if p, ok := preconditionOf(e); ok {
-			return p
-		}
+		return preconditionOf(e)
 	}
 	return e
 }
@@ -82,7 +80,8 @@ func readDetail(e *Error) {
 	e.Problem = detail.Problem
 }
 
-func preconditionOf(e *Error) (*PreconditionError, bool) {
+// preconditionOf reads the verdict out of the DETAIL. Where that can't be read, the *Error has to do.
+func preconditionOf(e *Error) error {
 	var d struct {
 		Index          int             `json:"index"`
 		Op             string          `json:"op"`
@@ -94,7 +93,7 @@ func preconditionOf(e *Error) (*PreconditionError, bool) {
 		ValueTruncated bool            `json:"valueTruncated"`
 	}
 	if json.Unmarshal([]byte(e.Detail), &d) != nil {
-		return nil, false
+		return e
 	}
 	p := &PreconditionError{
 		Index: d.Index, Op: d.Op, Namespace: d.NS, Key: d.Key, Reason: d.Reason,
@@ -103,7 +102,7 @@ func preconditionOf(e *Error) (*PreconditionError, bool) {
 	if d.Version != 0 {
 		p.Value = d.Value
 	}
-	return p, true
+	return p
 }
 
 // isMissingSchema tells an absent queen.kv (no such schema, function or table) from the same states raised by the caller's own

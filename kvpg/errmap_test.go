@@ -91,8 +91,10 @@ func TestMapErrorOfPostgreSQLItself(t *testing.T) {
 func TestMapErrorLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	for _, cause := range []error{context.Canceled, io.ErrUnexpectedEOF} {
-		if err := mapped(t, cause); err != cause {
-			t.Errorf("got %v, want %v itself", err, cause)
+		err := mapped(t, cause)
+		var e *Error
+		if !errors.Is(err, cause) || errors.As(err, &e) {
+			t.Errorf("got %v, want %v and no *Error", err, cause)
 		}
 		if IsRetryable(cause) {
 			t.Errorf("%v is retryable", cause)

@@ -67,7 +67,7 @@ func TestOnceFailureAbortsTheTransaction(t *testing.T) {
 		cancel() // the caller's context is gone, and the abort must be sent all the same
 		return nil, failure
 	}, nil)
-	if err != failure {
+	if !errors.Is(err, failure) || err.Error() != failure.Error() {
 		t.Errorf("got %v, want the function's own error", err)
 	}
 	if len(s.tokens) != 1 || s.tokens[0] != 0 || !s.deadline {
@@ -122,7 +122,7 @@ func TestOnceRollsBackWhenTheServerCannotBeAsked(t *testing.T) {
 		_, err := Once(context.Background(), tx, ns, "k", time.Hour, func(context.Context) ([]byte, error) {
 			return nil, context.DeadlineExceeded
 		}, nil)
-		if err != context.DeadlineExceeded || tx.rolledBack != 1 {
+		if !errors.Is(err, context.DeadlineExceeded) || tx.rolledBack != 1 {
 			t.Errorf("%s: got %v and %d rollbacks, want the function's error and one", name, err, tx.rolledBack)
 		}
 	}

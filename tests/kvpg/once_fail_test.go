@@ -51,7 +51,7 @@ func TestOnceFailureCannotBeCommitted(t *testing.T) {
 				tx := begin(t, database.Conn(t, func(c *pgx.ConnConfig) { c.DefaultQueryExecMode = mode }))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				err, panicked := swallow(func() error {
+				panicked, err := swallow(func() error {
 					_, err := kvpg.Once(ctx, tx, ns, "k", time.Hour, func(ctx context.Context) ([]byte, error) {
 						if _, err := tx.Exec(ctx, `insert into public.effect values ($1)`, ns.String()); err != nil {
 							return nil, err
@@ -84,7 +84,7 @@ func TestOnceFailureWithOpenRows(t *testing.T) {
 	_, err := kvpg.Once(ctx, tx, ns, "k", time.Hour, func(ctx context.Context) ([]byte, error) {
 		_, err := tx.Exec(ctx, `insert into public.effect values ($1)`, ns.String())
 		if err == nil {
-			rows, err = tx.Query(ctx, `select 1`)
+			rows, err = tx.Query(ctx, `select 1`) //nolint:sqlclosecheck // that it stays open is the case
 		}
 		return nil, errors.Join(errEffect, err)
 	}, nil)
@@ -115,9 +115,9 @@ func nothingCommitted(t *testing.T, database *testdb.DB, ns kvpg.Namespace) {
 	}
 }
 
-func swallow(f func() error) (err error, panicked any) {
+func swallow(f func() error) (panicked any, err error) {
 	defer func() { panicked = recover() }()
-	return f(), nil
+	return nil, f()
 }
 
 // TestOnceFailureCannotBeReleased is the same promise for a savepoint.
