@@ -1,0 +1,63 @@
+// Package kvpg is the Go driver of queen.kv, a key-value store that is a table in your own PostgreSQL. What it writes commits
+// together with what you write: a marker, a counter or a cursor and the effect it stands for are one transaction, or nothing.
+//
+//	var (
+//		deliveries = kvpg.NewNamespace("deliveries")
+//		counters   = kvpg.NewNamespace("counters")
+//	)
+//
+//	tx, err := pool.Begin(ctx)
+//	...
+//	defer tx.Rollback(ctx)
+//	r, err := kvpg.Once(ctx, tx, deliveries, event.ID, 30*24*time.Hour, func(ctx context.Context) ([]byte, error) {
+//		if _, err := tx.Exec(ctx, `insert into ledger ...`); err != nil {
+//			return nil, err
+//		}
+//		n, err := kvpg.Incr(ctx, tx, counters, event.Customer, 1, kvpg.Forever(), nil)
+//		return n.Value, err
+//	}, nil)
+//	if err != nil {
+//		return err
+//	}
+//	return tx.Commit(ctx)
+//
+// # Handles
+//
+// Every operation is a function that takes the caller's handle and runs one statement on it: pgx.Tx, *pgx.Conn or
+// *pgxpool.Pool. There is no client to make, nothing to close, no goroutine, no retry and no log. The driver never commits.
+// It works in all of pgx's execution modes, and so behind PgBouncer (with a mode that suits it) as well.
+//
+// The schema must be installed; [CheckSchema] at start-up says so, and every operation answers [ErrSchema] where it isn't.
+//
+// # Keys and values
+//
+// A key lives in a [Namespace] of a tenant; [Namespace.For] binds one to a tenant. Keys are 1 to 2,048 bytes of UTF-8
+// without NUL, and are ordered by their bytes. Values are JSON, up to 65,536 bytes of it, and JSON null is a value like any other:
+// that a key is absent is told by ok, Found or a zero [Version]. Numbers are kept exactly.
+//
+// Every write says how long the key lives: [TTL] or [Forever]. An expired key is not there, for reads, preconditions
+// and writes alike, whether or not its row has been swept.
+//
+// # Verdicts and errors
+//
+// That a precondition is lost is an outcome, not a failure: [Verdict] has Applied, the Reason, and what is there instead, and the
+// transaction goes on. With Required it is a *[PreconditionError] and the transaction is lost. Everything else is a failure:
+//
+//	errors.Is(err, kvpg.ErrBadKey)    one kind of failure, by its code
+//	errors.As(err, &kvErr)            *Error: code, SQLSTATE, detail, the op's index
+//	kvpg.IsRetryable(err)             run the whole transaction again
+//
+// What the driver can see to be wrong it refuses before anything is sent, so that the transaction stays usable. An error that
+// came from PostgreSQL has aborted it, as always.
+//
+// # Several keys, one call
+//
+// Two transactions that write the same two keys one after the other, in different orders, can deadlock. [Apply] writes all keys
+// of one call in one order, so that such calls can't. Between two calls, and between a call and the caller's own statements,
+// nobody orders the locks: be ready to retry the transaction.
+//
+// # Isolation
+//
+// In READ COMMITTED, PostgreSQL's default, a verdict tells a state that was really committed. Above it an operation that meets
+// a row its snapshot can't see gets SQLSTATE 40001; run the whole transaction again.
+package kvpg
