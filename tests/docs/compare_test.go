@@ -10,10 +10,10 @@ import (
 
 // A binder knows which number of the page stands for which one that came back.
 type binder struct {
-	real, page map[string]string
+	actual, page map[string]string
 }
 
-func newBinder() *binder { return &binder{real: map[string]string{}, page: map[string]string{}} }
+func newBinder() *binder { return &binder{actual: map[string]string{}, page: map[string]string{}} }
 
 // varying finds what is another one in each run: a version, a transaction id, a time.
 var varying = regexp.MustCompile(`"(?:version)": ?[1-9]\d*` +
@@ -22,19 +22,19 @@ var varying = regexp.MustCompile(`"(?:version)": ?[1-9]\d*` +
 	`|\b20[012]\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d)`)
 
 // same tells whether two texts agree, and binds what varies in them.
-func (b *binder) same(page, real string) error {
-	pageParts, realParts := varying.Split(page, -1), varying.Split(real, -1)
-	pageNumbers, realNumbers := varying.FindAllString(page, -1), varying.FindAllString(real, -1)
-	if len(pageParts) != len(realParts) {
-		return fmt.Errorf("the page says\n%s\nand this came back\n%s", page, real)
+func (b *binder) same(page, actual string) error {
+	pageParts, actualParts := varying.Split(page, -1), varying.Split(actual, -1)
+	pageNumbers, actualNumbers := varying.FindAllString(page, -1), varying.FindAllString(actual, -1)
+	if len(pageParts) != len(actualParts) {
+		return fmt.Errorf("the page says\n%s\nand this came back\n%s", page, actual)
 	}
 	for i := range pageParts {
-		if pageParts[i] != realParts[i] {
-			return fmt.Errorf("the page says\n%s\nand this came back\n%s", page, real)
+		if pageParts[i] != actualParts[i] {
+			return fmt.Errorf("the page says\n%s\nand this came back\n%s", page, actual)
 		}
 	}
 	for i := range pageNumbers {
-		if err := b.bind(digits(pageNumbers[i]), digits(realNumbers[i])); err != nil {
+		if err := b.bind(digits(pageNumbers[i]), digits(actualNumbers[i])); err != nil {
 			return err
 		}
 	}
@@ -46,16 +46,16 @@ var label = regexp.MustCompile(`^[a-z_0-9]+=|^"[a-z]+": ?`)
 // digits takes the name away, so that a version in JSON and in a table are one.
 func digits(s string) string { return label.ReplaceAllString(s, "") }
 
-func (b *binder) bind(page, real string) error {
-	knownReal, bound := b.real[page]
-	knownPage, taken := b.page[real]
+func (b *binder) bind(page, actual string) error {
+	knownActual, bound := b.actual[page]
+	knownPage, taken := b.page[actual]
 	switch {
-	case bound && knownReal != real:
-		return fmt.Errorf("the page shows %s where %s came back, and showed it for %s before", page, real, knownReal)
+	case bound && knownActual != actual:
+		return fmt.Errorf("the page shows %s where %s came back, and showed it for %s before", page, actual, knownActual)
 	case taken && knownPage != page:
-		return fmt.Errorf("%s came back where the page shows %s, and showed %s before", real, page, knownPage)
+		return fmt.Errorf("%s came back where the page shows %s, and showed %s before", actual, page, knownPage)
 	}
-	b.real[page], b.page[real] = real, page
+	b.actual[page], b.page[actual] = actual, page
 	return nil
 }
 

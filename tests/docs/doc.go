@@ -16,5 +16,7 @@
 // come back twice, and another one must be another. A time in the year 2030 is one that the
 // example passed as p_now, or follows from it, and is compared as it stands.
 //
+// TestNames and TestCodes compare the names of functions and codes with the schema.
+//
 // TestReadmeGo builds the Go example of the README and runs it twice with one key.
 package docs

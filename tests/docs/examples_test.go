@@ -77,9 +77,9 @@ func sameJSON(numbers *binder, output string, answers []answer) error {
 	if err != nil {
 		return fmt.Errorf("the page: %w", err)
 	}
-	real, err := flatJSON(answers[0].rows[0][0])
+	actual, err := flatJSON(answers[0].rows[0][0])
 	if err != nil {
 		return err
 	}
-	return numbers.same(page, real)
+	return numbers.same(page, actual)
 }
