@@ -9,6 +9,8 @@ type cell struct {
 	name  string
 	title string
 	aim   float64 // the ratio to reach; 0: none was set
+	reads bool    // the statements are reads
+	loses bool    // they are writes whose precondition is false
 
 	// stored is the SQL expression, of i, for the value that a row holds when a run begins.
 	stored string
@@ -101,37 +103,37 @@ select ns, replace(key, 'order', 'new-' || :new) as key, value, ttl, replace(ops
 		function: applyOps,
 	},
 	{
-		name: "get", title: "get, typed read", aim: 0.95,
+		name: "get", title: "get, typed read", aim: 0.95, reads: true,
 		stored: order, calls: callGet,
 		byHand:   []string{selectOne},
 		function: `select key, value, version, expires_at, updated_at from queen.kv_get_v1(:ns, :key);`,
 	},
 	{
-		name: "get-apply", title: "get, kv_apply_v1", aim: 0.5,
+		name: "get-apply", title: "get, kv_apply_v1", aim: 0.5, reads: true,
 		stored: order, calls: callGet,
 		byHand:   []string{selectOne},
 		function: applyOps,
 	},
 	{
-		name: "getmany", title: "getMany of 100, typed read", aim: 0.95,
+		name: "getmany", title: "getMany of 100, typed read", aim: 0.95, reads: true,
 		stored: order, calls: callGetMany,
 		byHand:   []string{selectMany},
 		function: `select key, value, version, expires_at, updated_at from queen.kv_get_many_v1(:ns, :keys);`,
 	},
 	{
-		name: "getmany-apply", title: "getMany of 100, kv_apply_v1",
+		name: "getmany-apply", title: "getMany of 100, kv_apply_v1", reads: true,
 		stored: order, calls: callGetMany,
 		byHand:   []string{selectMany},
 		function: applyOps,
 	},
 	{
-		name: "absent", title: "losing putIfAbsent; by hand the INSERT alone", aim: 0.5,
+		name: "absent", title: "losing putIfAbsent; by hand the INSERT alone", aim: 0.5, loses: true,
 		stored: order, calls: callOf("putIfAbsent", after),
 		byHand:   []string{upsert + `on conflict do nothing returning version, expires_at;`},
 		function: applyOps,
 	},
 	{
-		name: "absent-read", title: "losing putIfAbsent; by hand the INSERT, then a SELECT of the winner's row",
+		name: "absent-read", title: "losing putIfAbsent; by hand the INSERT, then a SELECT of the winner's row", loses: true,
 		stored: order, calls: callOf("putIfAbsent", after),
 		byHand:   []string{upsert + `on conflict do nothing returning version, expires_at;`, selectOne},
 		function: applyOps,

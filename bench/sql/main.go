@@ -8,15 +8,18 @@
 // turning from pair to pair. It prints a table in Markdown, and with -out writes it into a file.
 //
 // The ratio of a cell is the median over its pairs of (time a call by hand / time a call with the
-// function): 1 is as fast, 0.5 is half as fast. Both sides do the same work on the same rows of
-// the same table queen.kv, which is loaded anew before every run; cells.go holds the statements,
-// and the program refuses to go on when the two sides of a cell leave different rows behind.
+// function): 1 is as fast, 0.5 is half as fast. Both sides send the same number of calls with the
+// same arguments to the same rows of the same table queen.kv, which is loaded anew before every
+// run; cells.go holds the statements, and the program refuses to go on when the two sides of a
+// cell leave different rows behind, or find different ones.
 //
 // What is timed: pgbench can't put a random key into a JSON text, so each transaction first
 // fetches its arguments (a key, a value, the text of an ops array) by a query with \gset, and then
 // sends the statement that is measured, with these arguments as parameters, as a driver would.
 // The fetch is the same on both sides, pgbench times it alone (-r), and it is subtracted from the
 // time of the transaction. So the function pays for reading its JSON, and nobody for making it.
+// It also pays for its first call in the run's connection, in which PL/pgSQL compiles: the report
+// says how long that is, so that it can be held against the length of a run.
 package main
 
 import (
@@ -53,7 +56,7 @@ func main() {
 func parse() options {
 	var o options
 	flag.IntVar(&o.pairs, "pairs", 7, "pairs of runs for each cell")
-	flag.IntVar(&o.seconds, "seconds", 3, "seconds of each run")
+	flag.IntVar(&o.seconds, "seconds", 3, "seconds of each run, about")
 	flag.IntVar(&o.clients, "clients", 1, "clients at once")
 	flag.BoolVar(&o.fsync, "fsync", false, "fsync and full_page_writes on; both sides then wait for the disk, and ratios of writes go towards 1")
 	flag.StringVar(&o.only, "only", "", "`cells` to run, with commas; empty for all of: "+strings.Join(cellNames(), ","))

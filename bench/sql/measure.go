@@ -13,26 +13,25 @@ type result struct {
 	ratio, lowest, highest float64
 }
 
-// measure runs the pairs of a cell.
+// measure runs the pairs of a cell. All runs of a cell send the same number of calls, which takes
+// about o.seconds: a run by the clock would give the faster side more dead rows to step over.
 func (s *server) measure(ctx context.Context, c cell, o options) (result, error) {
 	if err := s.prepare(ctx, c); err != nil {
+		return result{}, err
+	}
+	if err := s.check(ctx, c); err != nil {
+		return result{}, err
+	}
+	calls, err := s.callsFor(ctx, c, o)
+	if err != nil {
 		return result{}, err
 	}
 	var byHand, function []reading
 	var ratios []float64
 	for pair := range o.pairs {
-		var h, f reading
-		sides := []func() error{
-			func() (err error) { h, err = s.timed(ctx, c, c.byHand, o, pair); return err },
-			func() (err error) { f, err = s.timed(ctx, c, []string{c.function}, o, pair); return err },
-		}
-		if pair%2 == 1 {
-			slices.Reverse(sides)
-		}
-		for _, side := range sides {
-			if err := side(); err != nil {
-				return result{}, err
-			}
+		h, f, err := s.pair(ctx, c, o.clients, pair, "-t", calls)
+		if err != nil {
+			return result{}, err
 		}
 		byHand, function = append(byHand, h), append(function, f)
 		ratios = append(ratios, h.micros/f.micros)
@@ -43,25 +42,48 @@ func (s *server) measure(ctx context.Context, c cell, o options) (result, error)
 	}, nil
 }
 
-// timed is one run, from a table in its first state.
-func (s *server) timed(ctx context.Context, c cell, statements []string, o options, pair int) (reading, error) {
-	if err := s.load(ctx, c); err != nil {
-		return reading{}, err
+// callsFor finds, by a second of each side, how many calls a client sends in o.seconds, in the mean
+// of the two sides.
+func (s *server) callsFor(ctx context.Context, c cell, o options) (string, error) {
+	h, f, err := s.pair(ctx, c, o.clients, 0, "-T", "1")
+	if err != nil {
+		return "", err
 	}
-	// The first to look at what was just loaded cleans up in the catalogs, which writes WAL.
-	if _, err := s.bench(ctx, c, statements, o, 1000+pair, "-t", "20"); err != nil {
-		return reading{}, err
+	calls := 1e6 * float64(o.seconds) / ((h.transaction + f.transaction) / 2)
+	return strconv.Itoa(max(1, int(calls))), nil
+}
+
+// pair runs both sides with the same arguments, by hand first in an even pair.
+func (s *server) pair(ctx context.Context, c cell, clients, number int, limit ...string) (byHand, function reading, err error) {
+	sides := []struct {
+		statements []string
+		reading    *reading
+	}{{c.byHand, &byHand}, {[]string{c.function}, &function}}
+	if number%2 == 1 {
+		slices.Reverse(sides)
 	}
-	return s.bench(ctx, c, statements, o, 1+pair, "-T", strconv.Itoa(o.seconds))
+	for _, side := range sides {
+		if err = s.load(ctx, c); err != nil {
+			return
+		}
+		// The first to look at what was just loaded cleans up in the catalogs, which writes WAL.
+		if _, err = s.bench(ctx, c, side.statements, 1, 1000+number, "-t", "20"); err != nil {
+			return
+		}
+		if *side.reading, err = s.bench(ctx, c, side.statements, clients, 1+number, limit...); err != nil {
+			return
+		}
+	}
+	return
 }
 
 // medians takes the median of each number of the readings by itself.
 func medians(rs []reading) reading {
-	var calls, micros, wal []float64
+	var micros, wal []float64
 	for _, r := range rs {
-		calls, micros, wal = append(calls, float64(r.calls)), append(micros, r.micros), append(wal, r.wal)
+		micros, wal = append(micros, r.micros), append(wal, r.wal)
 	}
-	return reading{calls: int(median(calls)), micros: median(micros), wal: median(wal)}
+	return reading{micros: median(micros), wal: median(wal)}
 }
 
 // median of at least one number.

@@ -14,14 +14,15 @@ import (
 
 // A reading is what one run of pgbench tells.
 type reading struct {
-	calls  int     // transactions, each of which is one call
-	micros float64 // time a call, the fetch of its arguments subtracted
-	wal    float64 // bytes of WAL a call
+	calls       int     // transactions, each of which is one call
+	transaction float64 // microseconds a transaction
+	micros      float64 // microseconds a call: the transaction without the fetch of its arguments
+	wal         float64 // bytes of WAL a call
 }
 
 // bench runs pgbench on one side of a cell, for as long as limit says ("-T seconds" or "-t
 // transactions"). The seed makes the two runs of a pair use the same arguments in the same order.
-func (s *server) bench(ctx context.Context, c cell, statements []string, o options, seed int, limit ...string) (reading, error) {
+func (s *server) bench(ctx context.Context, c cell, statements []string, clients, seed int, limit ...string) (reading, error) {
 	fetch := cmp.Or(c.fetch, fetchCall)
 	script := filepath.Join(s.cluster.Dir, "script.sql")
 	if err := os.WriteFile(script, []byte(fetch+strings.Join(statements, "\n")+"\n"), 0o644); err != nil {
@@ -31,8 +32,8 @@ func (s *server) bench(ctx context.Context, c cell, statements []string, o optio
 	if err != nil {
 		return reading{}, err
 	}
-	clients := strconv.Itoa(o.clients)
-	args := append([]string{"-n", "-r", "-M", "prepared", "-c", clients, "-j", clients, "-f", script,
+	n := strconv.Itoa(clients)
+	args := append([]string{"-n", "-r", "-M", "prepared", "-c", n, "-j", n, "-f", script,
 		"-D", "calls=" + strconv.Itoa(s.calls), "--random-seed=" + strconv.Itoa(seed)}, limit...)
 	cmd := exec.CommandContext(ctx, s.pgbench, args...)
 	var stdout, stderr bytes.Buffer
@@ -44,7 +45,7 @@ func (s *server) bench(ctx context.Context, c cell, statements []string, o optio
 	if err != nil {
 		return reading{}, err
 	}
-	r, err := parseOutput(stdout.String(), o.clients, strings.Count(fetch, "\n"))
+	r, err := parseOutput(stdout.String(), clients, strings.Count(fetch, "\n"))
 	if err != nil {
 		return reading{}, err
 	}
@@ -89,6 +90,7 @@ func parseOutput(out string, clients, fetch int) (reading, error) {
 	if r.calls == 0 || rate == 0 || latencies != fetch {
 		return r, fmt.Errorf("pgbench's report is not understood:\n%s", out)
 	}
-	r.micros = 1e6*float64(clients)/rate - 1e3*fetchMillis
+	r.transaction = 1e6 * float64(clients) / rate
+	r.micros = r.transaction - 1e3*fetchMillis
 	return r, nil
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const tableHead = `
@@ -29,20 +31,45 @@ func (r result) row() string {
 
 // describe tells when, where and how the numbers were made.
 func (s *server) describe(ctx context.Context, o options) (string, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s; %s/%s, %d cores%s. ", time.Now().UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), loadAverage())
-	fmt.Fprintf(&b, "%d pairs of %d s for each line, clients: %d, table: %d rows, loaded anew before each run.\n", o.pairs, o.seconds, o.clients, tableRows)
-	var list []string
-	for _, name := range []string{"server_version", "shared_buffers", "fsync", "full_page_writes", "synchronous_commit", "wal_level",
-		"autovacuum", "checkpoint_timeout", "max_wal_size", "jit"} {
+	first, err := s.firstCall(ctx)
+	if err != nil {
+		return "", err
+	}
+	var settings []string
+	for _, name := range []string{"server_version", "shared_buffers", "fsync", "full_page_writes", "synchronous_commit",
+		"wal_level", "autovacuum", "checkpoint_timeout", "max_wal_size", "jit"} {
 		var value string
 		if err := s.conn.QueryRow(ctx, `select current_setting($1)`, name).Scan(&value); err != nil {
 			return "", err
 		}
-		list = append(list, name+" = "+value)
+		settings = append(settings, name+" = "+value)
 	}
-	fmt.Fprintf(&b, "PostgreSQL: %s.\n", strings.Join(list, ", "))
+	var b strings.Builder
+	fmt.Fprintf(&b, "- %s, `go run ./sql -pairs %d -seconds %d -clients %d -fsync=%t` in bench/\n",
+		time.Now().UTC().Format(time.DateOnly), o.pairs, o.seconds, o.clients, o.fsync)
+	fmt.Fprintf(&b, "- %s/%s, %d cores%s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), loadAverage())
+	fmt.Fprintf(&b, "- PostgreSQL: %s\n", strings.Join(settings, ", "))
+	fmt.Fprintf(&b, "- %d rows in the table when a run begins\n", tableRows)
+	fmt.Fprintf(&b, "- the first kv_apply_v1 of a connection, part of every run: %.0f ms\n", first.Seconds()*1e3)
 	return b.String(), nil
+}
+
+// firstCall returns how long kv_apply_v1 takes in a new connection, the median of some.
+func (s *server) firstCall(ctx context.Context) (time.Duration, error) {
+	var nanos []float64
+	for range 5 {
+		conn, err := pgx.Connect(ctx, s.cluster.URL())
+		if err != nil {
+			return 0, err
+		}
+		begin := time.Now()
+		_, err = conn.Exec(ctx, `select queen.kv_apply_v1('[{"op": "put", "ns": "bench", "key": "first", "value": 1, "forever": true}]')`)
+		nanos = append(nanos, float64(time.Since(begin)))
+		if err := errors.Join(err, conn.Close(ctx)); err != nil {
+			return 0, err
+		}
+	}
+	return time.Duration(median(nanos)), nil
 }
 
 // loadAverage tells what else the machine was doing, where Linux tells it.
