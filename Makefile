@@ -37,8 +37,9 @@ dist: ## write dist/queen_kv.sql from sql/
 snapshot: ## freeze sql/ in migrations/: anew while no release holds the last number, else under a new one
 	cd tests && go run ./generate snapshot
 
-bench-sql: ## compare the functions with hand-written statements, in a throwaway cluster (minutes, wants a quiet machine)
-	cd bench && go run ./sql
+bench-sql: ## compare the functions with hand-written statements, and write docs/benchmarks.md (minutes, wants a quiet machine)
+	cd bench && go build -buildvcs=false -o ../bin/bench-sql ./sql
+	bin/bench-sql -out docs/benchmarks.md
 
 $(WITH_POSTGRES):
 	@cd tests && go build -buildvcs=false -o ../$@ ./with-postgres
