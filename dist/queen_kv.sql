@@ -32,6 +32,12 @@ begin
       message = 'queen.kv needs PostgreSQL 14 or newer; this is ' || current_setting('server_version'),
       errcode = '0A000';
   end if;
+  if 65536 not between 256 and 1048576 then
+    raise exception using
+      message = 'the value ceiling must be from 256 to 1048576 bytes',
+      errcode = '22023',
+      hint = 'Leave value_bytes out of the installation''s data for 65536.';
+  end if;
   if to_regnamespace('queen') is null then
     create schema queen;
   end if;
@@ -133,42 +139,45 @@ begin atomic
 end;
 comment on function queen.kv_number_ok_v1(numeric) is 'Whether a counter can hold this number: within +-10^36, at most 18 decimals.';
 
--- kv_integer_ok_v1: whether a JSON value is an integer within the bounds. Numbers are taken by value (60.0 is 60); a string, a
--- boolean, null and an absent field (SQL NULL) are no integers. Never NULL. The range is looked at first: 1e131071 costs nothing.
-create or replace function queen.kv_integer_ok_v1(p_value jsonb, p_min numeric, p_max numeric) returns boolean
+-- kv_integer_path_v1: a jsonpath that holds for an object whose field is an integer within the bounds (NULL is no bound).
+-- Numbers are taken by value: 60.0 is the integer 60. A string, a boolean and JSON null are no integers. The range is looked at
+-- before the fraction, so that 1e131071 costs nothing.
+--
+-- Called with constants, as it always is here, it is a constant when the query is planned, and a check is one operator:
+--   p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807)
+create or replace function queen.kv_integer_path_v1(p_field text, p_min bigint, p_max bigint) returns jsonpath
 language sql immutable parallel safe
 begin atomic
-  select case
-    when jsonb_typeof(p_value) is distinct from 'number' collate "C" then false
-    when p_value::numeric not between p_min and p_max then false
-    else trunc(p_value::numeric) = p_value::numeric
-  end;
+  select ('$.' || p_field || '.type() == "number"'
+    || coalesce(' && $.' || p_field || ' >= ' || p_min::text, '')
+    || coalesce(' && $.' || p_field || ' <= ' || p_max::text, '')
+    || ' && $.' || p_field || '.floor() == $.' || p_field)::jsonpath;
 end;
-comment on function queen.kv_integer_ok_v1(jsonb, numeric, numeric) is 'Whether a JSON value is a whole number within the bounds.';
+comment on function queen.kv_integer_path_v1(text, bigint, bigint) is
+  'A jsonpath that holds for an object whose field is an integer within the bounds.';
 
--- kv_now_ok_v1: whether p_now may be a call's instant: NULL (the clock is read), or within the years 1 to 9899, so that a
--- hundred years more can still be written down.
+-- kv_now_ok_v1: whether p_now may be a call's instant: within the years 1 to 9899, so that a hundred years more can still be
+-- written down. NULL (the clock is read) answers NULL.
 create or replace function queen.kv_now_ok_v1(p_now timestamptz) returns boolean
 language sql immutable parallel safe
 begin atomic
-  select p_now is null
-      or p_now >= timestamptz '0001-01-01 00:00:00+00' and p_now < timestamptz '9900-01-01 00:00:00+00';
+  select p_now >= timestamptz '0001-01-01 00:00:00+00' and p_now < timestamptz '9900-01-01 00:00:00+00';
 end;
-comment on function queen.kv_now_ok_v1(timestamptz) is 'Whether p_now may be a call''s instant: NULL, or within the years 1 to 9899.';
+comment on function queen.kv_now_ok_v1(timestamptz) is 'Whether p_now may be a call''s instant: within the years 1 to 9899; NULL for NULL.';
 
--- kv_incr_fits_v1: whether an increment from p_old by p_delta may be stored.
+-- kv_incr_fits_v1: whether an increment by p_delta may store p_sum.
 --
--- An increase is held by max, a decrease by min, and a step back towards the range is allowed; nothing saturates. A result
+-- An increase is held by max, a decrease by min, and a step back towards the range is allowed; nothing saturates. A sum
 -- outside what a counter can hold (kv_number_ok_v1) never fits. p_min and p_max NULL are no bounds.
-create or replace function queen.kv_incr_fits_v1(p_old numeric, p_delta numeric, p_min numeric, p_max numeric) returns boolean
+create or replace function queen.kv_incr_fits_v1(p_sum numeric, p_delta numeric, p_min numeric, p_max numeric) returns boolean
 language sql immutable parallel safe
 begin atomic
-  select queen.kv_number_ok_v1(p_old + p_delta)
-     and (p_max is null or p_delta <= 0 or p_old + p_delta <= p_max)
-     and (p_min is null or p_delta >= 0 or p_old + p_delta >= p_min);
+  select queen.kv_number_ok_v1(p_sum)
+     and (p_max is null or p_delta <= 0 or p_sum <= p_max)
+     and (p_min is null or p_delta >= 0 or p_sum >= p_min);
 end;
 comment on function queen.kv_incr_fits_v1(numeric, numeric, numeric, numeric) is
-  'Whether p_old + p_delta may be stored: max holds increases, min holds decreases, NULL is no bound.';
+  'Whether an increment by p_delta may store p_sum: max holds increases, min holds decreases, NULL is no bound.';
 
 -- kv_prefix_end_v1: the smallest text that is above every key that starts with p_prefix, in byte order.
 --
@@ -201,10 +210,7 @@ comment on function queen.kv_page_limit_v1(jsonb) is 'The limit of a getPrefix, 
 create or replace function queen.kv_ttl_ms_v1(p_op jsonb) returns bigint
 language sql immutable parallel safe
 begin atomic
-  select case
-    when p_op ? 'ttlMs' then (p_op -> 'ttlMs')::bigint
-    when p_op ? 'ttlSeconds' then (p_op -> 'ttlSeconds')::bigint * 1000
-  end;
+  select coalesce((p_op -> 'ttlMs')::bigint, (p_op -> 'ttlSeconds')::bigint * 1000);
 end;
 comment on function queen.kv_ttl_ms_v1(jsonb) is 'The lifetime a checked op declares, in milliseconds; NULL is for ever.';
 
@@ -280,9 +286,9 @@ create or replace function queen.kv_namespace_fault_v1(p_ns text) returns text
 language sql immutable parallel safe
 begin atomic
   select case
-    when octet_length(p_ns) <= queen.kv_limit_v1('namespace_bytes')
-     and p_ns ~ '^[a-z0-9][a-z0-9._-]*$' collate "C" then null
-    else 'kv_bad_namespace ns must be a string of 1 to 64 bytes of a-z, 0-9, dot, underscore and hyphen, that begins with a letter or digit'
+    when p_ns is null or octet_length(p_ns) > queen.kv_limit_v1('namespace_bytes')
+      or p_ns !~ '^[a-z0-9][a-z0-9._-]*$' collate "C" then
+      'kv_bad_namespace ns must be a string of 1 to 64 bytes of a-z, 0-9, dot, underscore and hyphen, that begins with a letter or digit'
   end;
 end;
 comment on function queen.kv_namespace_fault_v1(text) is 'NULL for a good namespace, else the fault.';
@@ -292,9 +298,8 @@ create or replace function queen.kv_key_fault_v1(p_key text) returns text
 language sql immutable parallel safe
 begin atomic
   select case
-    when octet_length(p_key) between 1 and queen.kv_limit_v1('key_bytes') then null
-    when octet_length(p_key) > 0 then 'kv_key_too_large key must be at most 2048 bytes of UTF-8'
-    else 'kv_bad_key key must be a string of 1 to 2048 bytes'
+    when p_key is null or p_key = '' collate "C" then 'kv_bad_key key must be a string of 1 to 2048 bytes'
+    when octet_length(p_key) > queen.kv_limit_v1('key_bytes') then 'kv_key_too_large key must be at most 2048 bytes of UTF-8'
   end;
 end;
 comment on function queen.kv_key_fault_v1(text) is 'NULL for a good key, else the fault.';
@@ -372,13 +377,12 @@ $$;
 comment on function queen.kv_value_fault_v1(jsonb) is
   'NULL for a value that may be stored, else the fault: too many bytes of JSONB text, or nested too deep.';
 
--- kv_value_small_v1: whether a value is so evidently within value_bytes that kv_value_fault_v1 need not be asked. No character
--- of a string is more than six bytes of JSON text; the text of a number or of what is nested is not that plain.
+-- kv_value_small_v1: whether a value is so evidently within value_bytes that kv_value_fault_v1 need not be asked: a string, no
+-- byte of which is more than six bytes of JSON text. The text of a number, or of what is nested, is not that plain.
 create or replace function queen.kv_value_small_v1(p_value jsonb) returns boolean
 language sql stable parallel safe
 begin atomic
-  select jsonb_typeof(p_value) not in ('number' collate "C", 'object', 'array')
-     and 6 * pg_column_size(p_value) <= queen.kv_limit_v1('value_bytes');
+  select jsonb_typeof(p_value) = 'string' collate "C" and pg_column_size(p_value) <= queen.kv_limit_v1('value_bytes') / 6;
 end;
 comment on function queen.kv_value_small_v1(jsonb) is 'Whether a value is evidently within the ceiling; false says nothing.';
 
@@ -401,14 +405,14 @@ create or replace function queen.kv_expiry_fault_v1(p_op jsonb) returns text
 language sql immutable parallel safe
 begin atomic
   select case
-    when p_op ? 'ttlSeconds' and not queen.kv_integer_ok_v1(p_op -> 'ttlSeconds', 1, queen.kv_limit_v1('ttl_ms') / 1000)
-      then 'kv_bad_ttl ttlSeconds must be an integer from 1 to 3155760000 (100 years); for longer say forever'
-    when p_op ? 'ttlMs' and not queen.kv_integer_ok_v1(p_op -> 'ttlMs', 1, queen.kv_limit_v1('ttl_ms'))
-      then 'kv_bad_ttl ttlMs must be an integer from 1 to 3155760000000 (100 years); for longer say forever'
-    when p_op ? 'forever' and jsonb_typeof(p_op -> 'forever') <> 'boolean' collate "C"
-      then 'kv_bad_request forever must be true or false'
-    when (p_op ? 'ttlSeconds')::int + (p_op ? 'ttlMs')::int + (p_op @> '{"forever": true}')::int <> 1
-      then 'kv_expiry_not_specified exactly one of ttlSeconds, ttlMs and forever: true is needed'
+    when p_op ? 'ttlSeconds' and not p_op @@ queen.kv_integer_path_v1('ttlSeconds', 1, queen.kv_limit_v1('ttl_ms') / 1000) then
+      'kv_bad_ttl ttlSeconds must be an integer from 1 to 3155760000 (100 years); for longer say forever'
+    when p_op ? 'ttlMs' and not p_op @@ queen.kv_integer_path_v1('ttlMs', 1, queen.kv_limit_v1('ttl_ms')) then
+      'kv_bad_ttl ttlMs must be an integer from 1 to 3155760000000 (100 years); for longer say forever'
+    when jsonb_typeof(p_op -> 'forever') <> 'boolean' collate "C" then
+      'kv_bad_request forever must be true or false'
+    when (p_op ? 'ttlSeconds')::int + (p_op ? 'ttlMs')::int + (p_op @> '{"forever": true}')::int <> 1 then
+      'kv_expiry_not_specified exactly one of ttlSeconds, ttlMs and forever: true is needed'
   end;
 end;
 comment on function queen.kv_expiry_fault_v1(jsonb) is 'NULL when an op declares exactly one good expiry, else the fault.';
@@ -431,7 +435,7 @@ begin
       'kv_key_too_large prefix must be at most 2048 bytes of UTF-8'
     when jsonb_typeof(p_op -> 'after') <> 'string' then
       'kv_bad_request after must be a string'
-    when p_op ? 'limit' and not queen.kv_integer_ok_v1(p_op -> 'limit', '-infinity', 'infinity') then
+    when p_op ? 'limit' and not p_op @@ queen.kv_integer_path_v1('limit', null, null) then
       'kv_bad_request limit must be an integer'
     when jsonb_typeof(p_op -> 'keysOnly') <> 'boolean' then
       'kv_bad_request keysOnly must be true or false'
@@ -484,14 +488,16 @@ language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_op constant text := case when jsonb_typeof(p_op -> 'op') = 'string' then p_op ->> 'op' end;
+  v_op constant text := p_op ->> 'op';
   v_fields constant text[] := queen.kv_op_fields_v1(v_op);
+  v_ns text := p_op ->> 'ns';
+  v_key text := p_op ->> 'key';
   v_fault text;
 begin
   if v_fields is null or p_op - v_fields <> '{}' then
     return case
       when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
-      when v_op is null then 'kv_bad_request op must be a string'
+      when jsonb_typeof(p_op -> 'op') is distinct from 'string' then 'kv_bad_request op must be a string'
       when v_fields is null then 'kv_unknown_op op must be one of get, getMany, getPrefix, put, putIfAbsent, delete, incr, touch'
       when p_op ?| '{tenant,tenantId,tenant_id,_tenant}' then
         'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
@@ -499,15 +505,15 @@ begin
     end;
   end if;
 
-  v_fault := queen.kv_namespace_fault_v1(case when jsonb_typeof(p_op -> 'ns') = 'string' then p_op ->> 'ns' end);
-  if v_fault is not null then
-    return v_fault;
-  elsif v_op = 'getMany' then
-    return queen.kv_keys_fault_v1(p_op -> 'keys');
-  elsif v_op = 'getPrefix' then
-    return queen.kv_page_fault_v1(p_op, p_in_wire);
+  if p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
+    v_ns := case when jsonb_typeof(p_op -> 'ns') = 'string' then v_ns end;
+    v_key := case when jsonb_typeof(p_op -> 'key') = 'string' then v_key end;
+    if v_op in ('getMany', 'getPrefix') then
+      return coalesce(queen.kv_namespace_fault_v1(v_ns),
+        case v_op when 'getMany' then queen.kv_keys_fault_v1(p_op -> 'keys') else queen.kv_page_fault_v1(p_op, p_in_wire) end);
+    end if;
   end if;
-  v_fault := queen.kv_key_fault_v1(case when jsonb_typeof(p_op -> 'key') = 'string' then p_op ->> 'key' end);
+  v_fault := coalesce(queen.kv_namespace_fault_v1(v_ns), queen.kv_key_fault_v1(v_key));
   if v_fault is not null or v_op = 'get' then
     return v_fault;
   end if;
@@ -518,31 +524,25 @@ begin
       return v_fault;
     end if;
   end if;
-  if v_op in ('put', 'putIfAbsent') then
-    if not p_op ? 'value' then
-      return 'kv_bad_request value is missing';
-    elsif not queen.kv_value_small_v1(p_op -> 'value') then
-      v_fault := queen.kv_value_fault_v1(p_op -> 'value');
-      if v_fault is not null then
-        return v_fault;
-      end if;
-    end if;
-  end if;
-  if p_op ? 'expect'
-     and not queen.kv_integer_ok_v1(p_op -> 'expect', 0, case v_op when 'putIfAbsent' then 0 else 9223372036854775807 end) then
-    return 'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)';
-  end if;
-  if v_op = 'incr' then
-    v_fault := coalesce(
-      queen.kv_number_fault_v1('delta', coalesce(p_op -> 'delta', 'null')),
-      queen.kv_number_fault_v1('min', p_op -> 'min'),
-      queen.kv_number_fault_v1('max', p_op -> 'max'));
+  if v_op in ('put', 'putIfAbsent') and queen.kv_value_small_v1(p_op -> 'value') is not true then
+    v_fault := case when p_op ? 'value' then queen.kv_value_fault_v1(p_op -> 'value') else 'kv_bad_request value is missing' end;
     if v_fault is not null then
       return v_fault;
     end if;
   end if;
-  if jsonb_typeof(p_op -> 'required') <> 'boolean' then
-    return 'kv_bad_request required must be true or false';
+  if v_op = 'incr' or p_op ?| '{expect,required}' then
+    return case
+      when p_op ? 'expect' and not p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807)
+        or v_op = 'putIfAbsent' and (p_op -> 'expect')::bigint <> 0 then
+        'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)'
+      when v_op = 'incr' and not p_op ? 'delta' then
+        'kv_bad_request delta is missing'
+      else coalesce(
+        queen.kv_number_fault_v1('delta', p_op -> 'delta'),
+        queen.kv_number_fault_v1('min', p_op -> 'min'),
+        queen.kv_number_fault_v1('max', p_op -> 'max'),
+        case when jsonb_typeof(p_op -> 'required') <> 'boolean' then 'kv_bad_request required must be true or false' end)
+    end;
   end if;
   return null;
 end;
@@ -568,9 +568,9 @@ language sql immutable parallel safe
 begin atomic
   select case
     when p_tenant is null then 'kv_bad_request the tenant must not be NULL'
-    when not queen.kv_now_ok_v1(p_now) then 'kv_bad_request p_now must be finite and within the years 1 to 9899'
+    when p_now is not null and not queen.kv_now_ok_v1(p_now) then 'kv_bad_request p_now must be finite and within the years 1 to 9899'
     when jsonb_typeof(p_ops) is distinct from 'array' collate "C" then 'kv_bad_request p_ops must be an array of ops'
-    when jsonb_array_length(p_ops) > queen.kv_limit_v1(case when p_in_wire then 'ops_in_wire' else 'ops' end) then
+    when jsonb_array_length(p_ops) > case when p_in_wire then queen.kv_limit_v1('ops_in_wire') else queen.kv_limit_v1('ops') end then
       'kv_too_many_ops a call takes at most 256 ops, 64 in the wire'
   end;
 end;
@@ -688,79 +688,27 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := coalesce(p_now, clock_timestamp());
-  v_restamp constant boolean := p_now is null;
-  v_budget bigint := queen.kv_limit_v1('read_bytes');
   v_fault text := queen.kv_call_fault_v1(p_ops, p_tenant, p_now, p_in_wire);
-  v_count integer;
-  v_single_key integer[] := '{0}';
-  v_set_reads integer[] := '{}';
-  v_is_put_batch boolean;
-  v_results jsonb[];
-  v_result jsonb;
-  v_index integer;
   v_op jsonb;
-  v_row record;
+  v_kind text;
 begin
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault);
   end if;
-  v_count := jsonb_array_length(p_ops);
-  if v_count = 1 and p_ops -> 0 ->> 'op' not in ('getMany', 'getPrefix') then
-    v_fault := queen.kv_op_fault_v1(p_ops -> 0, p_in_wire);
-    if v_fault is not null then
-      perform queen.kv_refuse_v1(v_fault, 0);
-    end if;
-  else
-    select p.single_key, p.set_reads, p.is_put_batch into v_single_key, v_set_reads, v_is_put_batch
-    from queen.kv_plan_v1(p_ops, p_in_wire) as p;
-    if v_is_put_batch then
-      return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, v_now, v_restamp));
-    end if;
+  if jsonb_array_length(p_ops) <> 1 then
+    return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
   end if;
 
-  v_results := array_fill(null::jsonb, array[v_count]);
-  foreach v_index in array v_single_key loop
-    v_op := p_ops -> v_index;
-    case v_op ->> 'op'
-      when 'get' then
-        select kv.value, kv.version, kv.expires_at, kv.updated_at into v_row
-        from queen.kv
-        where kv.tenant_id = p_tenant and kv.namespace = (v_op ->> 'ns') collate "C" and kv.key = (v_op ->> 'key') collate "C"
-          and queen.kv_live_v1(kv.expires_at, v_now);
-        if found then
-          v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', true, 'key', v_op -> 'key',
-            'value', v_row.value, 'version', v_row.version,
-            'expiresAt', queen.kv_time_v1(v_row.expires_at), 'updatedAt', queen.kv_time_v1(v_row.updated_at));
-          if v_set_reads <> '{}' then
-            v_budget := v_budget - octet_length(v_row.value::text);
-          end if;
-        else
-          v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', false, 'key', v_op -> 'key');
-        end if;
-      when 'put', 'putIfAbsent' then
-        v_result := queen.kv_op_put_v1(v_op, v_index, p_tenant, v_now, v_restamp);
-      when 'incr' then
-        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, v_now, v_restamp);
-      when 'touch' then
-        v_result := queen.kv_op_touch_v1(v_op, v_index, p_tenant, v_now, v_restamp);
-      when 'delete' then
-        v_result := queen.kv_op_delete_v1(v_op, v_index, p_tenant, v_now);
-    end case;
-    v_results[v_index + 1] := v_result;
-  end loop;
-
-  foreach v_index in array v_set_reads loop
-    v_op := p_ops -> v_index;
-    if v_op ->> 'op' = 'getMany' then
-      select r.p_budget, r.result into v_budget, v_result
-      from queen.kv_op_get_many_v1(v_op, v_index, p_tenant, v_now, v_budget) as r;
-    else
-      select r.p_budget, r.result into v_budget, v_result
-      from queen.kv_op_get_prefix_v1(v_op, v_index, p_tenant, v_now, v_budget) as r;
-    end if;
-    v_results[v_index + 1] := v_result;
-  end loop;
-  return to_jsonb(v_results);
+  v_op := p_ops -> 0;
+  v_fault := queen.kv_op_fault_v1(v_op, p_in_wire);
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault, 0);
+  end if;
+  v_kind := v_op ->> 'op';
+  if v_kind in ('getMany', 'getPrefix') then
+    return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
+  end if;
+  return jsonb_build_array(queen.kv_run_op_v1(v_kind, v_op, 0, p_tenant, v_now, p_now is null));
 end;
 $$;
 comment on function queen.kv_apply_v1(jsonb, uuid, timestamptz, boolean) is
@@ -805,7 +753,7 @@ begin
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault, v_index);
   end if;
-  if v_keys > queen.kv_limit_v1(case when p_in_wire then 'keys_in_wire' else 'keys' end) then
+  if v_keys > (case when p_in_wire then queen.kv_limit_v1('keys_in_wire') else queen.kv_limit_v1('keys') end) then
     perform queen.kv_refuse_v1('kv_too_many_keys a call takes at most 4096 keys in getMany and getPrefix, 256 in the wire');
   end if;
   is_put_batch := is_put_batch and cardinality(single_key) > 1
@@ -858,6 +806,28 @@ $$;
 comment on function queen.kv_restamp_v1(uuid, text, text, bigint) is
   'Stamps the expiry of a row that this transaction wrote again, from the clock, and answers it.';
 
+-- kv_op_get_v1: the op get, checked by the caller (kv_apply_v1). Locks nothing and always answers, whatever the read budget.
+create or replace function queen.kv_op_get_v1(p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_result jsonb;
+begin
+  select jsonb_build_object('index', p_index, 'op', 'get', 'found', true, 'key', kv.key, 'value', kv.value,
+    'version', kv.version, 'expiresAt', queen.kv_time_v1(kv.expires_at), 'updatedAt', queen.kv_time_v1(kv.updated_at))
+  into v_result
+  from queen.kv
+  where kv.tenant_id = p_tenant and kv.namespace = (p_op ->> 'ns') collate "C" and kv.key = (p_op ->> 'key') collate "C"
+    and queen.kv_live_v1(kv.expires_at, p_now);
+  if not found then
+    return jsonb_build_object('index', p_index, 'op', 'get', 'found', false, 'key', p_op -> 'key');
+  end if;
+  return v_result;
+end;
+$$;
+comment on function queen.kv_op_get_v1(jsonb, integer, uuid, timestamptz) is 'The op get of kv_apply_v1, already checked.';
+
 -- kv_op_put_v1: the ops put and putIfAbsent, checked by the caller (kv_apply_v1).
 --
 -- Result: the verdict (kv_verdict_v1). Race: the row is read first, in a statement of its own, and decides; a row that was
@@ -880,6 +850,21 @@ declare
   v_reason text;
   v_version bigint;
 begin
+  if v_expect is null and current_setting('transaction_isolation') = 'read committed' then
+    -- Nothing to decide, so nothing to read first. Above READ COMMITTED this INSERT could succeed beside a row that the
+    -- snapshot still sees. DO UPDATE locks the row and has no condition that could then be false.
+    v_version := nextval('queen.kv_version_seq');
+    insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+    values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
+    on conflict (tenant_id, namespace, key) do update set
+      value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+      created_at = case when queen.kv_live_v1(kv.expires_at, excluded.updated_at) then kv.created_at else excluded.created_at end;
+    if p_restamp and v_expires_at <= clock_timestamp() then
+      v_expires_at := queen.kv_restamp_v1(p_tenant, v_ns, v_key, v_ttl_ms);
+    end if;
+    return queen.kv_verdict_v1(p_op, p_index, null, p_op -> 'value', v_version, v_expires_at);
+  end if;
+
   for v_round in 1 .. queen.kv_limit_v1('rounds') loop
     select kv.value, kv.version, kv.expires_at into v_seen
     from queen.kv
@@ -991,7 +976,7 @@ declare
   v_seen record;
   v_found boolean;
   v_live boolean;
-  v_old numeric;
+  v_sum numeric;
   v_new jsonb;
   v_expires_at timestamptz;
   v_version bigint;
@@ -1006,15 +991,15 @@ begin
     if v_live and jsonb_typeof(v_seen.value) <> 'number' then
       return queen.kv_lost_v1(p_op, p_index, 'type', v_seen.value, v_seen.version, v_seen.expires_at);
     end if;
-    v_old := case when v_live then v_seen.value::numeric else 0 end;
-    if not queen.kv_incr_fits_v1(v_old, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
+    v_sum := case when v_live then v_seen.value::numeric else 0 end + v_delta;
+    if not queen.kv_incr_fits_v1(v_sum, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
       return case
         when v_live then queen.kv_lost_v1(p_op, p_index, 'limit', v_seen.value, v_seen.version, v_seen.expires_at)
         else queen.kv_lost_v1(p_op, p_index, 'limit', null, 0, null)
       end;
     end if;
 
-    v_new := to_jsonb(trim_scale(v_old + v_delta));
+    v_new := to_jsonb(trim_scale(v_sum));
     v_expires_at := case when v_live then v_seen.expires_at else queen.kv_expiry_v1(p_now, v_ttl_ms) end;
     v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
     if v_found then
@@ -1247,6 +1232,72 @@ $$;
 comment on function queen.kv_put_batch_v1(jsonb, uuid, timestamptz, boolean) is
   'Several unconditional puts of distinct keys in one statement; READ COMMITTED only.';
 
+-- kv_run_op_v1: runs one checked op of one key; p_kind is the op's name. One expression, inlined where it is called.
+create or replace function queen.kv_run_op_v1(
+  p_kind text, p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
+language sql volatile
+begin atomic
+  select case p_kind collate "C"
+    when 'get'    then queen.kv_op_get_v1(p_op, p_index, p_tenant, p_now)
+    when 'incr'   then queen.kv_op_incr_v1(p_op, p_index, p_tenant, p_now, p_restamp)
+    when 'touch'  then queen.kv_op_touch_v1(p_op, p_index, p_tenant, p_now, p_restamp)
+    when 'delete' then queen.kv_op_delete_v1(p_op, p_index, p_tenant, p_now)
+    else queen.kv_op_put_v1(p_op, p_index, p_tenant, p_now, p_restamp)
+  end;
+end;
+comment on function queen.kv_run_op_v1(text, jsonb, integer, uuid, timestamptz, boolean) is 'Runs one checked op of one key.';
+
+-- kv_apply_batch_v1: kv_apply_v1 for a call of several ops, of none, or with a getMany or getPrefix in it.
+--
+-- The ops of one key run in ascending (namespace, key, index); then getMany and getPrefix in input order, which spend what the
+-- gets have left of the read budget.
+create or replace function queen.kv_apply_batch_v1(
+  p_ops jsonb, p_tenant uuid, p_now timestamptz, p_restamp boolean, p_in_wire boolean) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_single_key integer[];
+  v_set_reads integer[];
+  v_is_put_batch boolean;
+  v_budget bigint := queen.kv_limit_v1('read_bytes');
+  v_results jsonb[] := array_fill(null::jsonb, array[jsonb_array_length(p_ops)]);
+  v_result jsonb;
+  v_index integer;
+  v_op jsonb;
+begin
+  select p.single_key, p.set_reads, p.is_put_batch into v_single_key, v_set_reads, v_is_put_batch
+  from queen.kv_plan_v1(p_ops, p_in_wire) as p;
+  if v_is_put_batch then
+    return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, p_now, p_restamp));
+  end if;
+
+  foreach v_index in array v_single_key loop
+    v_op := p_ops -> v_index;
+    v_result := queen.kv_run_op_v1(v_op ->> 'op', v_op, v_index, p_tenant, p_now, p_restamp);
+    v_results[v_index + 1] := v_result;
+    if v_result @> '{"op": "get", "found": true}' and v_set_reads <> '{}' then
+      v_budget := v_budget - octet_length((v_result -> 'value')::text);
+    end if;
+  end loop;
+
+  foreach v_index in array v_set_reads loop
+    v_op := p_ops -> v_index;
+    if v_op ->> 'op' = 'getMany' then
+      select r.p_budget, r.result into v_budget, v_result
+      from queen.kv_op_get_many_v1(v_op, v_index, p_tenant, p_now, v_budget) as r;
+    else
+      select r.p_budget, r.result into v_budget, v_result
+      from queen.kv_op_get_prefix_v1(v_op, v_index, p_tenant, p_now, v_budget) as r;
+    end if;
+    v_results[v_index + 1] := v_result;
+  end loop;
+  return to_jsonb(v_results);
+end;
+$$;
+comment on function queen.kv_apply_batch_v1(jsonb, uuid, timestamptz, boolean, boolean) is
+  'kv_apply_v1 for a call that is not one op of one key.';
+
 -- 025_kv_patterns.sql: what people come for, over the same table and helpers. Here: Once.
 --
 -- Once runs an effect at most once per (tenant, namespace, key) within a retention time, in the caller's transaction:
@@ -1444,6 +1495,9 @@ begin
   end if;
   v_done := jsonb_build_object('once', 'done', 'result', translate(encode(p_result, 'base64'), E'\n', ''),
     'isError', coalesce(p_is_error, false));
+  if queen.kv_value_fault_v1(v_done || jsonb_build_object('fingerprint', repeat('0', 64))) is not null then
+    perform queen.kv_refuse_v1('kv_value_too_large the result of Once is above the value ceiling of this installation; store it elsewhere, or pass NULL to store "done" alone');
+  end if;
   v_version := nextval('queen.kv_version_seq');
   update queen.kv set
     value = v_done || jsonb_build_object('fingerprint', kv.value -> 'fingerprint'), version = v_version, updated_at = v_now,
@@ -1506,8 +1560,8 @@ comment on function queen.kv_level_functions_v1(text) is 'The functions that a l
 
 -- kv_grant_v1: gives a role a level, instead of the one it had, and remembers it.
 --
--- Errors: 22023 for a level that is none of reader, writer, sweeper, admin, none, and for PUBLIC (regrole '-'): a grant is to a
--- role that somebody answers for. Only the owner can call it. Rename a role, and it must be granted again.
+-- Errors: kv_bad_request for a level that is none of reader, writer, sweeper, admin, none, and for PUBLIC (regrole '-'): a grant is
+-- to a role that somebody answers for. Only the owner can call it. Rename a role, and it must be granted again.
 create or replace function queen.kv_grant_v1(p_role regrole, p_level text) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1517,12 +1571,10 @@ declare
   v_function regprocedure;
 begin
   if v_role is null then
-    raise exception using message = 'kv_bad_role', errcode = '22023',
-      detail = 'p_role must be a role; nothing is granted to PUBLIC';
+    perform queen.kv_refuse_v1('kv_bad_request p_role must be a role; nothing is granted to PUBLIC');
   end if;
   if p_level is null or p_level not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
-    raise exception using message = 'kv_bad_level', errcode = '22023',
-      detail = 'p_level must be one of reader, writer, sweeper, admin, none';
+    perform queen.kv_refuse_v1('kv_bad_request p_level must be one of reader, writer, sweeper, admin, none');
   end if;
 
   execute format('revoke all on all tables in schema queen from %I', v_role);

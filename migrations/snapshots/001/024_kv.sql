@@ -110,79 +110,27 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := coalesce(p_now, clock_timestamp());
-  v_restamp constant boolean := p_now is null;
-  v_budget bigint := queen.kv_limit_v1('read_bytes');
   v_fault text := queen.kv_call_fault_v1(p_ops, p_tenant, p_now, p_in_wire);
-  v_count integer;
-  v_single_key integer[] := '{0}';
-  v_set_reads integer[] := '{}';
-  v_is_put_batch boolean;
-  v_results jsonb[];
-  v_result jsonb;
-  v_index integer;
   v_op jsonb;
-  v_row record;
+  v_kind text;
 begin
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault);
   end if;
-  v_count := jsonb_array_length(p_ops);
-  if v_count = 1 and p_ops -> 0 ->> 'op' not in ('getMany', 'getPrefix') then
-    v_fault := queen.kv_op_fault_v1(p_ops -> 0, p_in_wire);
-    if v_fault is not null then
-      perform queen.kv_refuse_v1(v_fault, 0);
-    end if;
-  else
-    select p.single_key, p.set_reads, p.is_put_batch into v_single_key, v_set_reads, v_is_put_batch
-    from queen.kv_plan_v1(p_ops, p_in_wire) as p;
-    if v_is_put_batch then
-      return to_jsonb(queen.kv_put_batch_v1(p_ops, p_tenant, v_now, v_restamp));
-    end if;
+  if jsonb_array_length(p_ops) <> 1 then
+    return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
   end if;
 
-  v_results := array_fill(null::jsonb, array[v_count]);
-  foreach v_index in array v_single_key loop
-    v_op := p_ops -> v_index;
-    case v_op ->> 'op'
-      when 'get' then
-        select kv.value, kv.version, kv.expires_at, kv.updated_at into v_row
-        from queen.kv
-        where kv.tenant_id = p_tenant and kv.namespace = (v_op ->> 'ns') collate "C" and kv.key = (v_op ->> 'key') collate "C"
-          and queen.kv_live_v1(kv.expires_at, v_now);
-        if found then
-          v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', true, 'key', v_op -> 'key',
-            'value', v_row.value, 'version', v_row.version,
-            'expiresAt', queen.kv_time_v1(v_row.expires_at), 'updatedAt', queen.kv_time_v1(v_row.updated_at));
-          if v_set_reads <> '{}' then
-            v_budget := v_budget - octet_length(v_row.value::text);
-          end if;
-        else
-          v_result := jsonb_build_object('index', v_index, 'op', 'get', 'found', false, 'key', v_op -> 'key');
-        end if;
-      when 'put', 'putIfAbsent' then
-        v_result := queen.kv_op_put_v1(v_op, v_index, p_tenant, v_now, v_restamp);
-      when 'incr' then
-        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, v_now, v_restamp);
-      when 'touch' then
-        v_result := queen.kv_op_touch_v1(v_op, v_index, p_tenant, v_now, v_restamp);
-      when 'delete' then
-        v_result := queen.kv_op_delete_v1(v_op, v_index, p_tenant, v_now);
-    end case;
-    v_results[v_index + 1] := v_result;
-  end loop;
-
-  foreach v_index in array v_set_reads loop
-    v_op := p_ops -> v_index;
-    if v_op ->> 'op' = 'getMany' then
-      select r.p_budget, r.result into v_budget, v_result
-      from queen.kv_op_get_many_v1(v_op, v_index, p_tenant, v_now, v_budget) as r;
-    else
-      select r.p_budget, r.result into v_budget, v_result
-      from queen.kv_op_get_prefix_v1(v_op, v_index, p_tenant, v_now, v_budget) as r;
-    end if;
-    v_results[v_index + 1] := v_result;
-  end loop;
-  return to_jsonb(v_results);
+  v_op := p_ops -> 0;
+  v_fault := queen.kv_op_fault_v1(v_op, p_in_wire);
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault, 0);
+  end if;
+  v_kind := v_op ->> 'op';
+  if v_kind in ('getMany', 'getPrefix') then
+    return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
+  end if;
+  return jsonb_build_array(queen.kv_run_op_v1(v_kind, v_op, 0, p_tenant, v_now, p_now is null));
 end;
 $$;
 comment on function queen.kv_apply_v1(jsonb, uuid, timestamptz, boolean) is

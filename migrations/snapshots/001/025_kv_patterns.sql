@@ -195,6 +195,9 @@ begin
   end if;
   v_done := jsonb_build_object('once', 'done', 'result', translate(encode(p_result, 'base64'), E'\n', ''),
     'isError', coalesce(p_is_error, false));
+  if queen.kv_value_fault_v1(v_done || jsonb_build_object('fingerprint', repeat('0', 64))) is not null then
+    perform queen.kv_refuse_v1('kv_value_too_large the result of Once is above the value ceiling of this installation; store it elsewhere, or pass NULL to store "done" alone');
+  end if;
   v_version := nextval('queen.kv_version_seq');
   update queen.kv set
     value = v_done || jsonb_build_object('fingerprint', kv.value -> 'fingerprint'), version = v_version, updated_at = v_now,

@@ -43,8 +43,8 @@ comment on function queen.kv_level_functions_v1(text) is 'The functions that a l
 
 -- kv_grant_v1: gives a role a level, instead of the one it had, and remembers it.
 --
--- Errors: 22023 for a level that is none of reader, writer, sweeper, admin, none, and for PUBLIC (regrole '-'): a grant is to a
--- role that somebody answers for. Only the owner can call it. Rename a role, and it must be granted again.
+-- Errors: kv_bad_request for a level that is none of reader, writer, sweeper, admin, none, and for PUBLIC (regrole '-'): a grant is
+-- to a role that somebody answers for. Only the owner can call it. Rename a role, and it must be granted again.
 create or replace function queen.kv_grant_v1(p_role regrole, p_level text) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -54,12 +54,10 @@ declare
   v_function regprocedure;
 begin
   if v_role is null then
-    raise exception using message = 'kv_bad_role', errcode = '22023',
-      detail = 'p_role must be a role; nothing is granted to PUBLIC';
+    perform queen.kv_refuse_v1('kv_bad_request p_role must be a role; nothing is granted to PUBLIC');
   end if;
   if p_level is null or p_level not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
-    raise exception using message = 'kv_bad_level', errcode = '22023',
-      detail = 'p_level must be one of reader, writer, sweeper, admin, none';
+    perform queen.kv_refuse_v1('kv_bad_request p_level must be one of reader, writer, sweeper, admin, none');
   end if;
 
   execute format('revoke all on all tables in schema queen from %I', v_role);

@@ -7,7 +7,7 @@
 {{ template "helpers/kv_num_v1.sql" . }}
 {{ template "helpers/kv_lost_reason_v1.sql" . }}
 {{ template "helpers/kv_number_ok_v1.sql" . }}
-{{ template "helpers/kv_integer_ok_v1.sql" . }}
+{{ template "helpers/kv_integer_path_v1.sql" . }}
 {{ template "helpers/kv_now_ok_v1.sql" . }}
 {{ template "helpers/kv_incr_fits_v1.sql" . }}
 {{ template "helpers/kv_prefix_end_v1.sql" . }}
@@ -35,6 +35,7 @@
 {{ template "ops/kv_plan_v1.sql" . }}
 {{ template "ops/kv_lost_v1.sql" . }}
 {{ template "ops/kv_restamp_v1.sql" . }}
+{{ template "ops/kv_op_get_v1.sql" . }}
 {{ template "ops/kv_op_put_v1.sql" . }}
 {{ template "ops/kv_op_delete_v1.sql" . }}
 {{ template "ops/kv_op_incr_v1.sql" . }}
@@ -42,5 +43,7 @@
 {{ template "ops/kv_op_get_many_v1.sql" . }}
 {{ template "ops/kv_op_get_prefix_v1.sql" . }}
 {{ template "ops/kv_put_batch_v1.sql" . }}
+{{ template "ops/kv_run_op_v1.sql" . }}
+{{ template "ops/kv_apply_batch_v1.sql" . }}
 {{ template "025_kv_patterns.sql" . }}
 {{ template "028_kv_access.sql" . }}

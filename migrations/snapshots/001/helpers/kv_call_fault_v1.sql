@@ -5,9 +5,9 @@ language sql immutable parallel safe
 begin atomic
   select case
     when p_tenant is null then 'kv_bad_request the tenant must not be NULL'
-    when not queen.kv_now_ok_v1(p_now) then 'kv_bad_request p_now must be finite and within the years 1 to 9899'
+    when p_now is not null and not queen.kv_now_ok_v1(p_now) then 'kv_bad_request p_now must be finite and within the years 1 to 9899'
     when jsonb_typeof(p_ops) is distinct from 'array' collate "C" then 'kv_bad_request p_ops must be an array of ops'
-    when jsonb_array_length(p_ops) > queen.kv_limit_v1(case when p_in_wire then 'ops_in_wire' else 'ops' end) then
+    when jsonb_array_length(p_ops) > case when p_in_wire then queen.kv_limit_v1('ops_in_wire') else queen.kv_limit_v1('ops') end then
       'kv_too_many_ops a call takes at most 256 ops, 64 in the wire'
   end;
 end;

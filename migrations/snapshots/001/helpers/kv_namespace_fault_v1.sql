@@ -4,9 +4,9 @@ create or replace function queen.kv_namespace_fault_v1(p_ns text) returns text
 language sql immutable parallel safe
 begin atomic
   select case
-    when octet_length(p_ns) <= queen.kv_limit_v1('namespace_bytes')
-     and p_ns ~ '^[a-z0-9][a-z0-9._-]*$' collate "C" then null
-    else 'kv_bad_namespace ns must be a string of 1 to 64 bytes of a-z, 0-9, dot, underscore and hyphen, that begins with a letter or digit'
+    when p_ns is null or octet_length(p_ns) > queen.kv_limit_v1('namespace_bytes')
+      or p_ns !~ '^[a-z0-9][a-z0-9._-]*$' collate "C" then
+      'kv_bad_namespace ns must be a string of 1 to 64 bytes of a-z, 0-9, dot, underscore and hyphen, that begins with a letter or digit'
   end;
 end;
 comment on function queen.kv_namespace_fault_v1(text) is 'NULL for a good namespace, else the fault.';

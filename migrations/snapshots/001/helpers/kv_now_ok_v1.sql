@@ -1,9 +1,8 @@
--- kv_now_ok_v1: whether p_now may be a call's instant: NULL (the clock is read), or within the years 1 to 9899, so that a
--- hundred years more can still be written down.
+-- kv_now_ok_v1: whether p_now may be a call's instant: within the years 1 to 9899, so that a hundred years more can still be
+-- written down. NULL (the clock is read) answers NULL.
 create or replace function queen.kv_now_ok_v1(p_now timestamptz) returns boolean
 language sql immutable parallel safe
 begin atomic
-  select p_now is null
-      or p_now >= timestamptz '0001-01-01 00:00:00+00' and p_now < timestamptz '9900-01-01 00:00:00+00';
+  select p_now >= timestamptz '0001-01-01 00:00:00+00' and p_now < timestamptz '9900-01-01 00:00:00+00';
 end;
-comment on function queen.kv_now_ok_v1(timestamptz) is 'Whether p_now may be a call''s instant: NULL, or within the years 1 to 9899.';
+comment on function queen.kv_now_ok_v1(timestamptz) is 'Whether p_now may be a call''s instant: within the years 1 to 9899; NULL for NULL.';

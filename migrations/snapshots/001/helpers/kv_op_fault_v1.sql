@@ -10,14 +10,16 @@ language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_op constant text := case when jsonb_typeof(p_op -> 'op') = 'string' then p_op ->> 'op' end;
+  v_op constant text := p_op ->> 'op';
   v_fields constant text[] := queen.kv_op_fields_v1(v_op);
+  v_ns text := p_op ->> 'ns';
+  v_key text := p_op ->> 'key';
   v_fault text;
 begin
   if v_fields is null or p_op - v_fields <> '{}' then
     return case
       when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
-      when v_op is null then 'kv_bad_request op must be a string'
+      when jsonb_typeof(p_op -> 'op') is distinct from 'string' then 'kv_bad_request op must be a string'
       when v_fields is null then 'kv_unknown_op op must be one of get, getMany, getPrefix, put, putIfAbsent, delete, incr, touch'
       when p_op ?| '{tenant,tenantId,tenant_id,_tenant}' then
         'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
@@ -25,15 +27,15 @@ begin
     end;
   end if;
 
-  v_fault := queen.kv_namespace_fault_v1(case when jsonb_typeof(p_op -> 'ns') = 'string' then p_op ->> 'ns' end);
-  if v_fault is not null then
-    return v_fault;
-  elsif v_op = 'getMany' then
-    return queen.kv_keys_fault_v1(p_op -> 'keys');
-  elsif v_op = 'getPrefix' then
-    return queen.kv_page_fault_v1(p_op, p_in_wire);
+  if p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
+    v_ns := case when jsonb_typeof(p_op -> 'ns') = 'string' then v_ns end;
+    v_key := case when jsonb_typeof(p_op -> 'key') = 'string' then v_key end;
+    if v_op in ('getMany', 'getPrefix') then
+      return coalesce(queen.kv_namespace_fault_v1(v_ns),
+        case v_op when 'getMany' then queen.kv_keys_fault_v1(p_op -> 'keys') else queen.kv_page_fault_v1(p_op, p_in_wire) end);
+    end if;
   end if;
-  v_fault := queen.kv_key_fault_v1(case when jsonb_typeof(p_op -> 'key') = 'string' then p_op ->> 'key' end);
+  v_fault := coalesce(queen.kv_namespace_fault_v1(v_ns), queen.kv_key_fault_v1(v_key));
   if v_fault is not null or v_op = 'get' then
     return v_fault;
   end if;
@@ -44,31 +46,25 @@ begin
       return v_fault;
     end if;
   end if;
-  if v_op in ('put', 'putIfAbsent') then
-    if not p_op ? 'value' then
-      return 'kv_bad_request value is missing';
-    elsif not queen.kv_value_small_v1(p_op -> 'value') then
-      v_fault := queen.kv_value_fault_v1(p_op -> 'value');
-      if v_fault is not null then
-        return v_fault;
-      end if;
-    end if;
-  end if;
-  if p_op ? 'expect'
-     and not queen.kv_integer_ok_v1(p_op -> 'expect', 0, case v_op when 'putIfAbsent' then 0 else 9223372036854775807 end) then
-    return 'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)';
-  end if;
-  if v_op = 'incr' then
-    v_fault := coalesce(
-      queen.kv_number_fault_v1('delta', coalesce(p_op -> 'delta', 'null')),
-      queen.kv_number_fault_v1('min', p_op -> 'min'),
-      queen.kv_number_fault_v1('max', p_op -> 'max'));
+  if v_op in ('put', 'putIfAbsent') and queen.kv_value_small_v1(p_op -> 'value') is not true then
+    v_fault := case when p_op ? 'value' then queen.kv_value_fault_v1(p_op -> 'value') else 'kv_bad_request value is missing' end;
     if v_fault is not null then
       return v_fault;
     end if;
   end if;
-  if jsonb_typeof(p_op -> 'required') <> 'boolean' then
-    return 'kv_bad_request required must be true or false';
+  if v_op = 'incr' or p_op ?| '{expect,required}' then
+    return case
+      when p_op ? 'expect' and not p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807)
+        or v_op = 'putIfAbsent' and (p_op -> 'expect')::bigint <> 0 then
+        'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)'
+      when v_op = 'incr' and not p_op ? 'delta' then
+        'kv_bad_request delta is missing'
+      else coalesce(
+        queen.kv_number_fault_v1('delta', p_op -> 'delta'),
+        queen.kv_number_fault_v1('min', p_op -> 'min'),
+        queen.kv_number_fault_v1('max', p_op -> 'max'),
+        case when jsonb_typeof(p_op -> 'required') <> 'boolean' then 'kv_bad_request required must be true or false' end)
+    end;
   end if;
   return null;
 end;

@@ -2,9 +2,6 @@
 create or replace function queen.kv_ttl_ms_v1(p_op jsonb) returns bigint
 language sql immutable parallel safe
 begin atomic
-  select case
-    when p_op ? 'ttlMs' then (p_op -> 'ttlMs')::bigint
-    when p_op ? 'ttlSeconds' then (p_op -> 'ttlSeconds')::bigint * 1000
-  end;
+  select coalesce((p_op -> 'ttlMs')::bigint, (p_op -> 'ttlSeconds')::bigint * 1000);
 end;
 comment on function queen.kv_ttl_ms_v1(jsonb) is 'The lifetime a checked op declares, in milliseconds; NULL is for ever.';

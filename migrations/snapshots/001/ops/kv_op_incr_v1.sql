@@ -19,7 +19,7 @@ declare
   v_seen record;
   v_found boolean;
   v_live boolean;
-  v_old numeric;
+  v_sum numeric;
   v_new jsonb;
   v_expires_at timestamptz;
   v_version bigint;
@@ -34,15 +34,15 @@ begin
     if v_live and jsonb_typeof(v_seen.value) <> 'number' then
       return queen.kv_lost_v1(p_op, p_index, 'type', v_seen.value, v_seen.version, v_seen.expires_at);
     end if;
-    v_old := case when v_live then v_seen.value::numeric else 0 end;
-    if not queen.kv_incr_fits_v1(v_old, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
+    v_sum := case when v_live then v_seen.value::numeric else 0 end + v_delta;
+    if not queen.kv_incr_fits_v1(v_sum, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
       return case
         when v_live then queen.kv_lost_v1(p_op, p_index, 'limit', v_seen.value, v_seen.version, v_seen.expires_at)
         else queen.kv_lost_v1(p_op, p_index, 'limit', null, 0, null)
       end;
     end if;
 
-    v_new := to_jsonb(trim_scale(v_old + v_delta));
+    v_new := to_jsonb(trim_scale(v_sum));
     v_expires_at := case when v_live then v_seen.expires_at else queen.kv_expiry_v1(p_now, v_ttl_ms) end;
     v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
     if v_found then

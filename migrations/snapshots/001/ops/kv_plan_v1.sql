@@ -37,7 +37,7 @@ begin
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault, v_index);
   end if;
-  if v_keys > queen.kv_limit_v1(case when p_in_wire then 'keys_in_wire' else 'keys' end) then
+  if v_keys > (case when p_in_wire then queen.kv_limit_v1('keys_in_wire') else queen.kv_limit_v1('keys') end) then
     perform queen.kv_refuse_v1('kv_too_many_keys a call takes at most 4096 keys in getMany and getPrefix, 256 in the wire');
   end if;
   is_put_batch := is_put_batch and cardinality(single_key) > 1
