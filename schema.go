@@ -43,7 +43,8 @@ var files embed.FS
 
 // InstallOptions are settings of [Install] and [SQL]; nil means the defaults.
 type InstallOptions struct {
-	// ValueBytes is the ceiling of a value's size, in bytes of its text; 0 means 65,536. It is
+	// ValueBytes is the ceiling of a value's size, in bytes of its text, from 256 to
+	// 1,048,576; 0 means 65,536. It is
 	// part of what is installed: an Install without it sets the default again.
 	ValueBytes int
 }
@@ -139,12 +140,12 @@ func Migrate(ctx context.Context, conn *pgx.Conn, opts *MigrateOptions) error {
 
 // ternData are the template data of sql/ and the migrations.
 func ternData(valueBytes int) (map[string]any, error) {
-	const most = 1<<28 - 1 // what one jsonb can hold
+	const least, most = 256, 1 << 20 // as sql/000_guard.sql has it
 	switch {
 	case valueBytes == 0:
 		return map[string]any{}, nil
-	case valueBytes < 0 || valueBytes > most:
-		return nil, fmt.Errorf("ValueBytes is %d; it must be 0 (the default) or from 1 to %d", valueBytes, most)
+	case valueBytes < least || valueBytes > most:
+		return nil, fmt.Errorf("ValueBytes is %d; it must be 0 (the default) or from %d to %d", valueBytes, least, most)
 	}
 	return map[string]any{"value_bytes": valueBytes}, nil
 }
