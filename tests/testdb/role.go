@@ -19,7 +19,8 @@ func (db *DB) Role(t testing.TB) string {
 	db.mu.Lock()
 	db.passwords[name] = password
 	db.mu.Unlock()
-	sql := fmt.Sprintf("create role %s login password '%s'", name, password)
+	// Granted to us, so that we may end its sessions when we are no superuser.
+	sql := fmt.Sprintf("create role %[1]s login password '%[2]s'; grant %[1]s to current_user", name, password)
 	if _, err := db.admin.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("testdb: create role: %v", err)
 	}
