@@ -1,0 +1,204 @@
+package races
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/queenkv/queenkv/tests/testdb"
+)
+
+const (
+	waitLimit = 20 * time.Second // for anything that must happen
+	waitPoll  = 2 * time.Millisecond
+)
+
+// A lane plays one cell after the other.
+type lane struct {
+	a, b, watch *pgx.Conn
+}
+
+func newLane(t *testing.T, db *testdb.DB) *lane {
+	l := &lane{a: db.Conn(t), b: db.Conn(t), watch: db.Conn(t)}
+	for _, conn := range []*pgx.Conn{l.a, l.b} {
+		// lastval() has a value, so that a version that was drawn shows.
+		if _, err := conn.Exec(t.Context(), "select nextval('queen.kv_version_seq')"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l
+}
+
+// A got is what a cell came to.
+type got struct {
+	verdict verdict
+	row     row
+	waited  bool
+	took    []string // what B has taken, of what a loser must not take
+	twice   int      // keys of which B's transaction sees two rows
+}
+
+// A call is B's, in a goroutine of its own: done is closed when it has returned.
+type call struct {
+	done    chan struct{}
+	verdict verdict
+	err     error
+}
+
+// play plays one cell with a key of its own.
+func (l *lane) play(ctx context.Context, c cell, key string) (g got, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*waitLimit)
+	defer cancel()
+	k, err := l.seed(ctx, key, c.key.row)
+	if err != nil {
+		return g, fmt.Errorf("seed: %w", err)
+	}
+
+	begin := "begin isolation level " + c.isolation
+	if _, err := l.b.Exec(ctx, begin+"; select 1"); err != nil { // the select takes B's snapshot
+		return g, fmt.Errorf("B: %w", err)
+	}
+	defer l.b.Exec(ctx, "rollback") //nolint:errcheck // what matters has ended before
+	if _, err := l.a.Exec(ctx, begin); err != nil {
+		return g, fmt.Errorf("A: %w", err)
+	}
+	defer l.a.Exec(ctx, "rollback") //nolint:errcheck // as above
+	if err := l.write(ctx, k, c); err != nil {
+		return g, fmt.Errorf("A: %w", err)
+	}
+	end := "commit"
+	if c.end == rollsBack {
+		end = "rollback"
+	}
+	if c.end == before {
+		if _, err := l.a.Exec(ctx, end); err != nil {
+			return g, fmt.Errorf("A: %w", err)
+		}
+	}
+
+	var drawn int64
+	if err := l.b.QueryRow(ctx, "select lastval()").Scan(&drawn); err != nil {
+		return g, fmt.Errorf("B: %w", err)
+	}
+	b := &call{done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.verdict, b.err = k.do(ctx, l.b, c.b.op, nowB)
+	}()
+	g.waited, err = l.waits(ctx, b.done)
+	if err == nil && c.end != before {
+		_, err = l.a.Exec(ctx, end)
+	}
+	if err != nil { // B may wait for A
+		_, errA := l.a.Exec(ctx, "rollback")
+		<-b.done
+		return g, errors.Join(err, errA)
+	}
+	<-b.done
+	if b.err != nil {
+		return g, fmt.Errorf("B: %w", b.err)
+	}
+	g.verdict = k.named(b.verdict, "vB")
+	if g.verdict.err == "" {
+		if err := l.taken(ctx, k, drawn, &g); err != nil {
+			return g, fmt.Errorf("B: %w", err)
+		}
+	}
+	if _, err := l.b.Exec(ctx, "commit"); err != nil {
+		return g, fmt.Errorf("B commits: %w", err)
+	}
+	g.row, err = k.read(ctx, l.watch)
+	return g, err
+}
+
+// seed puts the row there and names its version, or one that might have been there; "other" is
+// a version that no row has.
+func (l *lane) seed(ctx context.Context, key string, r row) (*names, error) {
+	var v0, other int64
+	if err := l.a.QueryRow(ctx, "select nextval('queen.kv_version_seq'), nextval('queen.kv_version_seq')").Scan(&v0, &other); err != nil {
+		return nil, err
+	}
+	k := &names{key: key, version: map[string]int64{"0": 0, "v0": v0, "other": other}, name: map[int64]string{0: "0", v0: "v0"}}
+	if r == (row{}) {
+		return k, nil
+	}
+	_, err := l.a.Exec(ctx, `insert into queen.kv (namespace, key, value, version, expires_at, created_at, updated_at)
+		values ($1, $2, $3, $4, $5, $6, $7)`,
+		namespace, key, k.stored(r.value), v0, r.expires.time(), r.created.time(), r.updated.time())
+	return k, err
+}
+
+// write does A's ops. Each must answer what the contract says of an op with nobody beside it.
+func (l *lane) write(ctx context.Context, k *names, c cell) error {
+	r := c.key.row
+	for _, o := range c.a.ops {
+		v, err := k.do(ctx, l.a, o, nowA)
+		if err != nil {
+			return err
+		}
+		var want verdict
+		want, r = o.on(r, nowA, "vA")
+		if v = k.named(v, "vA"); o.name != "prune" && v != want {
+			return fmt.Errorf("%s answers %+v, want %+v", o.name, v, want)
+		}
+		if err := k.learn(ctx, l.a, "vA"); err != nil {
+			return err
+		}
+	}
+	if now, err := k.read(ctx, l.a); err != nil || now != r {
+		return fmt.Errorf("sees the row %+v, want %+v (error: %v)", now, r, err)
+	}
+	return nil
+}
+
+// waits tells whether B waits for A: until it does, or has returned, one of which must happen.
+func (l *lane) waits(ctx context.Context, done <-chan struct{}) (bool, error) {
+	return blockedBy(ctx, l.watch, l.b.PgConn().PID(), l.a.PgConn().PID(), done)
+}
+
+// blockedBy polls pg_stat_activity until backend waiter waits for a lock that backend holder
+// has, or done is closed.
+func blockedBy(ctx context.Context, watch *pgx.Conn, waiter, holder uint32, done <-chan struct{}) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, waitLimit)
+	defer cancel()
+	poll := time.NewTicker(waitPoll)
+	defer poll.Stop()
+	for {
+		var waits bool
+		err := watch.QueryRow(ctx, `select exists (select from pg_stat_activity
+			where pid = $1 and wait_event_type = 'Lock' and $2 = any (pg_blocking_pids(pid)))`,
+			int32(waiter), int32(holder)).Scan(&waits)
+		if err != nil || waits {
+			return waits, err
+		}
+		select {
+		case <-done:
+			return false, nil
+		case <-ctx.Done():
+			return false, fmt.Errorf("backend %d neither waits for %d nor returns: %w", waiter, holder, ctx.Err())
+		case <-poll.C:
+		}
+	}
+}
+
+// taken looks, in B's transaction, for what B has taken, and for two rows with one key.
+func (l *lane) taken(ctx context.Context, k *names, drawn int64, g *got) error {
+	var hasID, hasDrawn bool
+	var rowLocks int
+	err := l.b.QueryRow(ctx, `select pg_current_xact_id_if_assigned() is not null, lastval() <> $1,
+		(select count(*) from pg_locks where pid = pg_backend_pid()
+			and locktype in ('tuple', 'transactionid', 'advisory') and mode <> 'SIReadLock'),
+		(select count(*) from (select from queen.kv where namespace = $2 and key = $3
+			group by tenant_id, namespace, key having count(*) > 1) as two)`,
+		drawn, namespace, k.key).Scan(&hasID, &hasDrawn, &rowLocks, &g.twice)
+	for what, has := range map[string]bool{"a transaction id": hasID, "a version": hasDrawn, "a lock": rowLocks > 0} {
+		if has {
+			g.took = append(g.took, what)
+		}
+	}
+	return err
+}
