@@ -113,6 +113,9 @@ func (c cell) makesSense() bool {
 	if c.end == before && c.isolation == readCommitted {
 		return false
 	}
+	if c.a.name == "a decrease" && c.b.op.name != "incr" {
+		return false
+	}
 	switch c.key.name {
 	case "a live string", "an expired string":
 		return c.b.op.name == "incr"

@@ -210,21 +210,8 @@ func (k *names) named(v verdict, drawn string) verdict {
 	return v
 }
 
-// learn names the version of the row, if it has had no name so far: kv_once_end_v1 draws one.
-func (k *names) learn(ctx context.Context, conn *pgx.Conn, drawn string) error {
-	var version int64
-	err := conn.QueryRow(ctx, "select version from queen.kv where namespace = $1 and key = $2", namespace, k.key).Scan(&version)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if k.name[version] == "" {
-		k.name[version] = drawn
-	}
-	return err
-}
-
-// read is the key's row as conn sees it.
-func (k *names) read(ctx context.Context, conn *pgx.Conn) (row, error) {
+// read is the key's row as conn sees it; drawn is the name of a version that has had none so far.
+func (k *names) read(ctx context.Context, conn *pgx.Conn, drawn string) (row, error) {
 	var r row
 	var version int64
 	var expires, created, updated *time.Time
@@ -232,6 +219,9 @@ func (k *names) read(ctx context.Context, conn *pgx.Conn) (row, error) {
 		where namespace = $1 and key = $2`, namespace, k.key).Scan(&r.value, &version, &expires, &created, &updated)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return row{}, nil
+	}
+	if k.name[version] == "" {
+		k.name[version] = drawn
 	}
 	r.value, r.version = k.shown(r.value), k.name[version]
 	r.expires, r.created, r.updated = instantOf(expires), instantOf(created), instantOf(updated)
