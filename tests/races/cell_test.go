@@ -1,6 +1,9 @@
 package races
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const (
 	readCommitted  = "read committed"
@@ -57,6 +60,7 @@ type want struct {
 // Why a cell can't wait for A.
 const (
 	lostLive   = "loses on the committed live row that it reads, and takes no lock"
+	toldBusy   = "is told that A is at it"
 	lostAbsent = "loses on a key with nothing alive, and there is no row to take away"
 	noRow      = "applies to a key without a row, and changes nothing"
 	tooLate    = "A has committed already"
@@ -74,6 +78,9 @@ func (c cell) expect() want {
 	alone, next := c.b.op.on(c.key.row, nowB, "vB")
 	if next == c.key.row {
 		return want{verdict: alone, row: committed, free: true, why: c.whyFree(alone)}
+	}
+	if c.b.op.busy && c.a.runsOnce() && c.end != before {
+		return want{verdict: verdict{reason: "busy"}, row: committed, free: true, why: toldBusy}
 	}
 	w := want{waits: c.end != before}
 	if !w.waits {
@@ -103,6 +110,11 @@ func (a concurrent) after(r row) row {
 		_, r = o.on(r, nowA, "vA")
 	}
 	return r
+}
+
+// runsOnce tells whether A is between the begin of Once and its commit.
+func (a concurrent) runsOnce() bool {
+	return slices.ContainsFunc(a.ops, func(o op) bool { return o.name == "once" || o.name == "onceRun" })
 }
 
 // makesSense leaves out the cells in which A writes nothing, and those that would be told twice.
@@ -161,6 +173,7 @@ var subjects = []subject{
 	{"touch expect N", op{name: "touch", expect: "v0"}},
 	{"touch expect 0", op{name: "touch", ttl: 700, expect: "0"}},
 	{"Once", op{name: "once", ttl: 700}},
+	{"Once, Busy", op{name: "once", ttl: 700, busy: true}},
 }
 
 var concurrents = []concurrent{

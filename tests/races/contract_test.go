@@ -54,6 +54,7 @@ type op struct {
 	min, max *int
 	required bool
 	batch    bool // in one call with puts of two other keys
+	busy     bool // of once: p_wait false
 }
 
 // A verdict is the answer to an op; err is the SQLSTATE when there is an error instead.

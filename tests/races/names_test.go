@@ -88,8 +88,9 @@ func (k *names) once(ctx context.Context, conn *pgx.Conn, o op, now instant) (ve
 	var state string
 	var token *int64
 	var result []byte
-	err := conn.QueryRow(ctx, `select state, token, result from queen.kv_once_begin_v1($1, $2, $3, p_now => $4)`,
-		namespace, k.key, int64(o.ttl)*1000, now.time()).Scan(&state, &token, &result)
+	err := conn.QueryRow(ctx, `select state, token, result
+		from queen.kv_once_begin_v1($1, $2, $3, p_wait => $4, p_now => $5)`,
+		namespace, k.key, int64(o.ttl)*1000, !o.busy, now.time()).Scan(&state, &token, &result)
 	if err != nil {
 		return verdict{}, err
 	}

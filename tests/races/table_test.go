@@ -27,7 +27,7 @@ var columns = []column{
 	{serializable, commits, "SER commit"}, {serializable, rollsBack, "rollback"}, {serializable, before, "earlier"},
 }
 
-var whys = []string{lostLive, lostAbsent, noRow, tooLate}
+var whys = []string{lostLive, lostAbsent, noRow, toldBusy, tooLate}
 
 func (t *table) add(c cell, w want, g got) {
 	t.mu.Lock()
