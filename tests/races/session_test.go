@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -78,6 +79,10 @@ type answer struct {
 	isError bool
 }
 
+func (a answer) String() string {
+	return fmt.Sprintf("{state %s, token %d, result %q, error %v}", a.state, a.token, a.result, a.isError)
+}
+
 // A begun is a caller of Once; the zero value of each field is the usual case.
 type begun struct {
 	fingerprint string // none when empty
@@ -111,7 +116,7 @@ func (s *session) mustOnce(key string, b begun, state string) answer {
 	s.t.Helper()
 	a, err := s.once(key, b)
 	if err != nil || a.state != state || (a.token > 0) != (state == "run") {
-		s.t.Fatalf("Once of %s: %+v, %v, want the state %s, and a token for run alone", key, a, err, state)
+		s.t.Fatalf("Once of %s: %v, %v, want the state %s, and a token for run alone", key, a, err, state)
 	}
 	return a
 }
@@ -150,7 +155,7 @@ func (w *waiting) waitsFor(watch, holder *session) {
 	w.t.Helper()
 	waits, err := blockedBy(w.t.Context(), watch.Conn, w.PgConn().PID(), holder.PgConn().PID(), w.done)
 	if err != nil || !waits {
-		w.t.Fatalf("waits: %v, %v; or it has returned: %+v, %v", waits, err, w.answer, w.err)
+		w.t.Fatalf("waits: %v, %v; or it has returned: %v, %v", waits, err, w.answer, w.err)
 	}
 }
 
@@ -165,7 +170,7 @@ func (w *waiting) returns(state string) answer {
 		w.t.Fatalf("it still waits, after %v", waitLimit)
 	}
 	if w.err != nil || w.answer.state != state || (w.answer.token > 0) != (state == "run") {
-		w.t.Fatalf("after the wait: %+v, %v, want the state %s, and a token for run alone", w.answer, w.err, state)
+		w.t.Fatalf("after the wait: %v, %v, want the state %s, and a token for run alone", w.answer, w.err, state)
 	}
 	return w.answer
 }
@@ -175,7 +180,7 @@ func (w *waiting) fails() (code, message string) {
 	w.t.Helper()
 	<-w.done
 	if w.err == nil {
-		w.t.Fatalf("after the wait: %+v, want an error", w.answer)
+		w.t.Fatalf("after the wait: %v, want an error", w.answer)
 	}
 	return sqlState(w.err)
 }
