@@ -12,12 +12,17 @@ const (
 )
 
 // How A's transaction ends. With before, A has committed when B calls, but B's snapshot is older;
-// that is a race only above READ COMMITTED.
+// that is a race only above READ COMMITTED. With between, A writes and commits when B has read the
+// row and is about to write. B is held there by a lock on the sequence that it draws its version
+// from, which A lets go with its commit, so that nobody waits for the row.
 const (
 	commits   = "commits"
 	rollsBack = "rolls back"
 	before    = "has committed"
+	between   = "commits after B's look"
 )
+
+var ends = []string{commits, rollsBack, before, between}
 
 // A cell is one race: a key, what B calls, what A has done, how A ends, and the isolation of both.
 type cell struct {
@@ -124,6 +129,9 @@ func (c cell) makesSense() bool {
 	}
 	if c.end == before && c.isolation == readCommitted {
 		return false
+	}
+	if v, _ := c.b.op.on(c.key.row, nowB, "vB"); c.end == between && (v.version != "vB" || c.b.op.busy && c.a.runsOnce()) {
+		return false // B draws no version; or the lock of a Busy caller that runs would stop A
 	}
 	if c.a.name == "a decrease" && c.b.op.name != "incr" {
 		return false

@@ -42,13 +42,6 @@ type got struct {
 	twice   int      // keys of which B's transaction sees two rows
 }
 
-// A call is B's, in a goroutine of its own: done is closed when it has returned.
-type call struct {
-	done    chan struct{}
-	verdict verdict
-	err     error
-}
-
 // play plays one cell with a key of its own.
 func (l *lane) play(ctx context.Context, c cell, key string) (g got, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*waitLimit)
@@ -57,46 +50,32 @@ func (l *lane) play(ctx context.Context, c cell, key string) (g got, err error) 
 	if err != nil {
 		return g, fmt.Errorf("seed: %w", err)
 	}
-
-	begin := "begin isolation level " + c.isolation
-	if _, err := l.b.Exec(ctx, begin+"; select 1"); err != nil { // the select takes B's snapshot
-		return g, fmt.Errorf("B: %w", err)
-	}
-	defer rollback(l.b)
-	if _, err := l.a.Exec(ctx, begin); err != nil {
-		return g, fmt.Errorf("A: %w", err)
+	drawn, err := l.start(ctx, c.isolation)
+	if err != nil {
+		return g, err
 	}
 	defer rollback(l.a)
-	if err := l.write(ctx, k, c); err != nil {
+	defer rollback(l.b)
+
+	first, then := func() error { return l.write(ctx, k, c) }, func() error { return l.end(ctx, c.end) }
+	switch c.end {
+	case before:
+		first, then = func() error { return errors.Join(l.write(ctx, k, c), l.end(ctx, c.end)) }, func() error { return nil }
+	case between:
+		first, then = func() error { return l.holdSequence(ctx) }, func() error { return errors.Join(l.write(ctx, k, c), l.end(ctx, c.end)) }
+	}
+	if err := first(); err != nil {
 		return g, fmt.Errorf("A: %w", err)
 	}
-	end := "commit"
-	if c.end == rollsBack {
-		end = "rollback"
-	}
-	if c.end == before {
-		if _, err := l.a.Exec(ctx, end); err != nil {
-			return g, fmt.Errorf("A: %w", err)
-		}
-	}
-
-	var drawn int64
-	if err := l.b.QueryRow(ctx, "select lastval()").Scan(&drawn); err != nil {
-		return g, fmt.Errorf("B: %w", err)
-	}
-	b := &call{done: make(chan struct{})}
-	go func() {
-		defer close(b.done)
-		b.verdict, b.err = k.do(ctx, l.b, c.b.op, nowB)
-	}()
+	b := l.call(ctx, k, c.b.op)
 	g.waited, err = l.waits(ctx, b.done)
-	if err == nil && c.end != before {
-		_, err = l.a.Exec(ctx, end)
+	if err == nil {
+		err = then()
 	}
-	if err != nil { // B may wait for A
-		_, errA := l.a.Exec(ctx, "rollback")
+	if err != nil {
+		rollback(l.a) // B may wait for it
 		<-b.done
-		return g, errors.Join(err, errA)
+		return g, fmt.Errorf("A: %w", err)
 	}
 	<-b.done
 	if b.err != nil {
@@ -113,6 +92,50 @@ func (l *lane) play(ctx context.Context, c cell, key string) (g got, err error) 
 	}
 	g.row, err = k.read(ctx, l.watch, "vB")
 	return g, err
+}
+
+// start begins both transactions; B has its snapshot then. drawn is the last version B has drawn.
+func (l *lane) start(ctx context.Context, isolation string) (drawn int64, err error) {
+	if err := l.b.QueryRow(ctx, "select lastval()").Scan(&drawn); err != nil {
+		return 0, err
+	}
+	if _, err := l.b.Exec(ctx, "begin isolation level "+isolation+"; select 1"); err != nil {
+		return 0, err
+	}
+	_, err = l.a.Exec(ctx, "begin isolation level "+isolation)
+	return drawn, err
+}
+
+// end ends A's transaction.
+func (l *lane) end(ctx context.Context, how string) error {
+	end := "commit"
+	if how == rollsBack {
+		end = "rollback"
+	}
+	_, err := l.a.Exec(ctx, end)
+	return err
+}
+
+// holdSequence makes everybody but A wait who draws a version, until A ends; it changes nothing.
+func (l *lane) holdSequence(ctx context.Context) error {
+	_, err := l.a.Exec(ctx, "alter sequence queen.kv_version_seq owned by none")
+	return err
+}
+
+// A call is B's: done is closed when it has returned.
+type call struct {
+	done    chan struct{}
+	verdict verdict
+	err     error
+}
+
+func (l *lane) call(ctx context.Context, k *names, o op) *call {
+	b := &call{done: make(chan struct{})}
+	go func() {
+		defer close(b.done)
+		b.verdict, b.err = k.do(ctx, l.b, o, nowB)
+	}()
+	return b
 }
 
 // seed puts the row there and names its version, or one that might have been there; "other" is

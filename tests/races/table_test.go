@@ -22,9 +22,11 @@ type count struct{ cells, waited int }
 type column struct{ isolation, end, head string }
 
 var columns = []column{
-	{readCommitted, commits, "RC commit"}, {readCommitted, rollsBack, "rollback"},
-	{repeatableRead, commits, "RR commit"}, {repeatableRead, rollsBack, "rollback"}, {repeatableRead, before, "earlier"},
-	{serializable, commits, "SER commit"}, {serializable, rollsBack, "rollback"}, {serializable, before, "earlier"},
+	{readCommitted, commits, "RC commit"}, {readCommitted, rollsBack, "rollback"}, {readCommitted, between, "after look"},
+	{repeatableRead, commits, "RR commit"}, {repeatableRead, rollsBack, "rollback"}, {repeatableRead, between, "after look"},
+	{repeatableRead, before, "earlier"},
+	{serializable, commits, "SER commit"}, {serializable, rollsBack, "rollback"}, {serializable, between, "after look"},
+	{serializable, before, "earlier"},
 }
 
 var whys = []string{lostLive, lostAbsent, noRow, toldBusy, tooLate}
