@@ -149,8 +149,6 @@ func seed(value string, expires instant) row {
 	return row{value: value, version: "v0", expires: expires, created: seeded, updated: seeded}
 }
 
-func p(n int) *int { return &n }
-
 var states = []state{
 	{"live", seed("5", liveUntil)},
 	{"expired", seed("5", expiredAt)},
@@ -174,9 +172,9 @@ var subjects = []subject{
 	{"delete expect N", op{name: "delete", expect: "v0"}},
 	{"delete expect 0", op{name: "delete", expect: "0"}},
 	{"incr", op{name: "incr", delta: 1, ttl: 700}},
-	{"incr at max", op{name: "incr", delta: 1, ttl: 700, max: p(5)}},
-	{"incr to max", op{name: "incr", delta: 1, ttl: 700, max: p(6)}},
-	{"incr down to min", op{name: "incr", delta: -2, ttl: 700, min: p(3)}},
+	{"incr at max", op{name: "incr", delta: 1, ttl: 700, max: new(5)}},
+	{"incr to max", op{name: "incr", delta: 1, ttl: 700, max: new(6)}},
+	{"incr down to min", op{name: "incr", delta: -2, ttl: 700, min: new(3)}},
 	{"touch", op{name: "touch", ttl: 700}},
 	{"touch expect N", op{name: "touch", expect: "v0"}},
 	{"touch expect 0", op{name: "touch", ttl: 700, expect: "0"}},

@@ -92,17 +92,46 @@ func TestOnceWaitedLongerThanItsTTL(t *testing.T) {
 	watch.exec("select pg_sleep(0.151)")
 	a.rollback()
 	w.returns("run")
+	next := a.onceInBackground("key", begun{})
+	next.waitsFor(watch, b)
 	watch.exec("select pg_sleep(0.151)") // the effect takes longer than the retention
 	b.mustOnce("key", begun{ttlMs: 150}, "reentry")
 	ended := now(watch)
 	b.mustEnd("key", w.answer.token, "b's")
 	b.commit()
+	next.returns("replay")
 	var expires time.Time
 	if err := watch.QueryRow(t.Context(), "select expires_at from queen.kv").Scan(&expires); err != nil {
 		t.Fatal(err)
 	}
 	if left := expires.Sub(ended); left < 150*time.Millisecond {
 		t.Errorf("it expires %v after its end, want 150ms at least", left)
+	}
+}
+
+// A lifetime counts from the call, not from the beginning of a transaction that is old already.
+func TestLifetimeCountsFromTheCall(t *testing.T) {
+	t.Parallel()
+	s := sessions(t, testdb.New(t, nil), 1)[0]
+	s.begin(readCommitted)
+	s.exec("select pg_sleep(0.2)")
+	called := now(s)
+	for op, n := range map[string]int{`"op": "put", "value": 1`: 1, `"op": "putIfAbsent", "value": 1`: 1, `"op": "incr", "delta": 1`: 1, `"op": "put", "value": 2`: 2} {
+		s.exec("delete from queen.kv")
+		keys := [][2]string{{namespace, "key"}, {namespace, "other"}}[:n]
+		for _, r := range s.mustApply(callOf(keys, func(int) string { return op + `, "ttlMs": 60000` })) {
+			if left := r.ExpiresAt.Sub(called); left < time.Minute {
+				t.Errorf("%s: it lives %v from the call on, want a minute", op, left)
+			}
+		}
+	}
+	s.mustOnce("once", begun{}, "run")
+	var expires time.Time
+	if err := s.QueryRow(t.Context(), "select expires_at from queen.kv where key = 'once'").Scan(&expires); err != nil {
+		t.Fatal(err)
+	}
+	if left := expires.Sub(called); left < time.Minute {
+		t.Errorf("Once: it lives %v from the call on, want a minute", left)
 	}
 }
 
