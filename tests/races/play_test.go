@@ -13,12 +13,12 @@ func (l *lane) play(ctx context.Context, c cell, key string) (g got, err error) 
 	if err != nil {
 		return g, fmt.Errorf("seed: %w", err)
 	}
+	defer rollback(l.a)
+	defer rollback(l.b)
 	drawn, err := l.start(ctx, c.isolation)
 	if err != nil {
 		return g, err
 	}
-	defer rollback(l.a)
-	defer rollback(l.b)
 
 	write, end := func() error { return l.write(ctx, k, c) }, func() error { return l.end(ctx, c.end) }
 	beforeCall, afterCall := []func() error{write}, []func() error{end}
@@ -142,10 +142,11 @@ func (l *lane) write(ctx context.Context, k *names, c cell) error {
 			return fmt.Errorf("%s answers %+v, want %+v", o.name, v, want)
 		}
 	}
-	if now, err := k.read(ctx, l.a, "vA"); err != nil || now != r {
-		return fmt.Errorf("sees the row %+v, want %+v (error: %v)", now, r, err)
+	now, err := k.read(ctx, l.a, "vA")
+	if err == nil && now != r {
+		err = fmt.Errorf("sees the row %+v, want %+v", now, r)
 	}
-	return nil
+	return err
 }
 
 // taken looks, in B's transaction, for what B has taken, and for two rows with one key.

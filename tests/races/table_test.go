@@ -79,7 +79,7 @@ func (t *table) String() string {
 		fmt.Fprintf(w, "%d/%d\t", n.waited, n.cells)
 	}
 	fmt.Fprintln(w)
-	w.Flush()
+	_ = w.Flush() // into a strings.Builder, which can't fail
 	fmt.Fprintf(&b, "%d cells: %d waited, %d could not:\n", all.cells, all.waited, all.cells-all.waited)
 	for i, why := range whys {
 		fmt.Fprintf(&b, "  %c: %s\n", 'a'+i, why)
