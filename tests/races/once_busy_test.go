@@ -50,6 +50,40 @@ func TestOnceBusy(t *testing.T) {
 	w.returns("run")
 }
 
+// A Busy caller that runs has its lock for itself: the others wait for its transaction all the
+// same, and replay.
+func TestOnceBusyRuns(t *testing.T) {
+	t.Parallel()
+	s := sessions(t, testdb.New(t, nil), 5)
+	a, watch := s[0], s[4]
+	for _, isolation := range []string{readCommitted, repeatableRead, serializable} {
+		a.begin(isolation)
+		run := a.mustOnce(isolation, begun{busy: true}, "run")
+		var waiters []*waiting
+		for _, b := range s[1:4] {
+			b.begin(isolation)
+			waiters = append(waiters, b.onceInBackground(isolation, begun{}))
+		}
+		for _, w := range waiters {
+			w.waitsFor(watch, a)
+		}
+		a.mustEnd(isolation, run.token, "a's")
+		a.commit()
+		for _, w := range waiters {
+			if isolation == readCommitted {
+				if got := w.returns("replay"); got.result != "a's" {
+					t.Errorf("replayed %q", got.result)
+				}
+			} else if code, _ := w.fails(); code != "40001" {
+				t.Errorf("%s: %v, want 40001", isolation, w.err)
+			}
+		}
+		for _, w := range waiters {
+			w.rollback()
+		}
+	}
+}
+
 // pausedOnce makes Once stop between its first reading and its lock while stop holds the advisory
 // lock 1, in this test's database alone. The moment is too short to be met otherwise.
 func pausedOnce(stop *session) {

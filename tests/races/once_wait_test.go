@@ -36,7 +36,7 @@ func TestOnceWaiterReplays(t *testing.T) {
 		}
 		b.commit()
 		// The next one finds it finished, and takes nothing.
-		b.begin(readCommitted)
+		b.begin(readCommitted + " read only")
 		if got := b.mustOnce(name, begun{}, "replay"); got.result != everyByte || got.isError != isError {
 			t.Errorf("%s: replayed later %x, error %v", name, got.result, got.isError)
 		}
