@@ -133,8 +133,8 @@ func (c cell) makesSense() bool {
 	if v, _ := c.b.op.on(c.key.row, nowB, "vB"); c.end == between && (v.version != "vB" || c.b.op.busy && c.a.runsOnce()) {
 		return false // B draws no version; or the lock of a Busy caller that runs would stop A
 	}
-	if c.a.name == "a decrease" && c.b.op.name != "incr" {
-		return false
+	if c.a.name == "a decrease" && c.b.op.name != "incr" || c.a.name == "a put among others" && c.isolation != readCommitted {
+		return false // nothing new: above READ COMMITTED a batch is its ops, one after the other
 	}
 	switch c.key.name {
 	case "a live string", "an expired string":

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	waitLimit = 20 * time.Second // for anything that must happen
-	waitPoll  = 2 * time.Millisecond
+	waitLimit    = 20 * time.Second // for anything that must happen
+	longestPause = 20 * time.Millisecond
 )
 
 // A lane plays one cell after the other.
@@ -57,26 +57,24 @@ func (l *lane) waits(ctx context.Context, done <-chan struct{}) (bool, error) {
 }
 
 // blockedBy polls pg_stat_activity until backend waiter waits for a lock that backend holder
-// has, or done is closed.
+// has, or done is closed, which says that it has returned while holder still had its locks.
 func blockedBy(ctx context.Context, watch *pgx.Conn, waiter, holder uint32, done <-chan struct{}) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, waitLimit)
 	defer cancel()
-	poll := time.NewTicker(waitPoll)
-	defer poll.Stop()
-	for {
+	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
+		select {
+		case <-done:
+			return false, nil
+		case <-ctx.Done():
+			return false, fmt.Errorf("backend %d neither waits for %d nor returns: %w", waiter, holder, ctx.Err())
+		case <-time.After(pause):
+		}
 		var waits bool
 		err := watch.QueryRow(ctx, `select exists (select from pg_stat_activity
 			where pid = $1 and wait_event_type = 'Lock' and $2 = any (pg_blocking_pids(pid)))`,
 			int32(waiter), int32(holder)).Scan(&waits)
 		if err != nil || waits {
 			return waits, err
-		}
-		select {
-		case <-done:
-			return false, nil
-		case <-ctx.Done():
-			return false, fmt.Errorf("backend %d neither waits for %d nor returns: %w", waiter, holder, ctx.Err())
-		case <-poll.C:
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // everyByte is a result that any conversion on its way would damage.
 var everyByte = func() string {
-	b := make([]byte, 512)
+	b := make([]byte, 256)
 	for i := range b {
 		b[i] = byte(i)
 	}
