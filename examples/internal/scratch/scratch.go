@@ -50,7 +50,10 @@ func Empty(ctx context.Context, maintenance string) (*Database, error) {
 	db := &Database{name: "kv_example_" + strings.ToLower(rand.Text()), maintenance: maintenance}
 	u.Path = "/" + db.name
 	db.URL = u.String()
-	return db, db.exec(ctx, "create database "+db.name+" template template0 encoding 'UTF8'")
+	if err := db.exec(ctx, "create database "+db.name+" template template0 encoding 'UTF8'"); err != nil {
+		return nil, errors.Join(err, db.Drop()) // cancelled, it may be there all the same
+	}
+	return db, nil
 }
 
 // Drop drops the database, and ends the connections that are left.

@@ -91,6 +91,9 @@ func (s *stage) run(ctx context.Context, name, schema string, flags ...string) (
 	if err != nil {
 		return result{}, fmt.Errorf("%s: %w", name, err)
 	}
+	if ctx.Err() != nil {
+		return result{}, context.Cause(ctx)
+	}
 	if r.ended == "SIGKILL" {
 		return result{}, fmt.Errorf("%s: it was killed", name)
 	}
