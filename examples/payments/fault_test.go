@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 		"a directory":       {[]string{"-database", installed, t.TempDir()}, "is a directory"},
 		"no URL":            {[]string{"-database", "postgres://%zz", sampleFile}, "cannot parse"},
 		"no server":         {[]string{"-database", "postgres://localhost:1/x", sampleFile}, "failed to connect"},
-		"no such database":  {[]string{"-database", strings.Replace(installed, "/kv_example_", "/kv_gone_", 1), sampleFile}, "does not exist"},
+		"no such database":  {[]string{"-database", strings.Replace(installed, "kv_example_", "kv_gone_", 1), sampleFile}, "does not exist"},
 		"no queen.kv":       {[]string{"-database", empty, sampleFile}, "install or migrate the queen.kv schema"},
 		"a bad schema name": {[]string{"-database", installed, "-schema", "no-good", sampleFile}, "-schema"},
 	} {

@@ -36,7 +36,7 @@ func (r *lineReader) next() (record, error) {
 		tooLong = true
 		_, err = r.buf.ReadSlice('\n')
 	}
-	if err == io.EOF && len(raw) > 0 {
+	if errors.Is(err, io.EOF) && len(raw) > 0 {
 		err = nil // the last line needs no line break
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ const good = `{"id":"evt_1","event":"payment.succeeded","body":{"customer":"cus_
 
 // A malformed line is reported with its number, and what follows is read all the same.
 func TestMalformedLines(t *testing.T) {
-	with := func(old, new string) string { return strings.Replace(good, old, new, 1) }
+	with := func(part, instead string) string { return strings.Replace(good, part, instead, 1) }
 	cases := []struct{ line, want string }{
 		{``, "empty line"},
 		{`   `, "empty line"},
@@ -57,7 +57,7 @@ func TestMalformedLines(t *testing.T) {
 			t.Errorf("after %.100q: line %d: %v %v", c.line, after.line, after.delivery, after.malformed)
 		}
 	}
-	if _, err := src.next(); err != io.EOF {
+	if _, err := src.next(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v, want io.EOF", err)
 	}
 }

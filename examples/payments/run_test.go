@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -148,8 +148,10 @@ func TestKilledAndRunAgain(t *testing.T) {
 
 	ids := make([]string, 2) // of the deliveries that were between effect and COMMIT
 	for i, text := range said[2:] {
-		var n int
-		fmt.Sscan(text, &n)
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
 		d, err := parseDelivery([]byte(lines[n-1]))
 		if err != nil {
 			t.Fatal(err)
@@ -234,7 +236,12 @@ func TestRetries(t *testing.T) {
 	t.Parallel()
 	url := newDatabase(t, scratch.New)
 	file, _ := head(t, 300)
-	r, _ := payments(t, 0, "-database", url+"&default_transaction_isolation=repeatable%20read", file)
+	_, err := connect(t, url).Exec(t.Context(), `do $$ begin execute format(
+		'alter database %I set default_transaction_isolation to "repeatable read"', current_database()); end $$`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := payments(t, 0, "-database", url, file)
 	if r.Run.Retries == 0 {
 		t.Error("no transaction was run again")
 	}

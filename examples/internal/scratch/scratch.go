@@ -25,7 +25,7 @@ type Database struct {
 // dropLimit bounds Drop, which has to work when the caller's context has ended.
 const dropLimit = 30 * time.Second
 
-// New makes a database with the schema on the server of maintenance, a postgres:// URL of a role with CREATEDB.
+// New makes a database with the schema on the server of maintenance, a connection string of a role with CREATEDB.
 func New(ctx context.Context, maintenance string) (*Database, error) {
 	db, err := Empty(ctx, maintenance)
 	if err != nil {
@@ -43,17 +43,21 @@ func New(ctx context.Context, maintenance string) (*Database, error) {
 
 // Empty makes a database without the schema.
 func Empty(ctx context.Context, maintenance string) (*Database, error) {
-	u, err := url.Parse(maintenance)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return nil, errors.New("KV_TEST_DATABASE_URL: a postgres:// URL is needed")
-	}
 	db := &Database{name: "kv_example_" + strings.ToLower(rand.Text()), maintenance: maintenance}
-	u.Path = "/" + db.name
-	db.URL = u.String()
+	db.URL = withDatabase(maintenance, db.name)
 	if err := db.exec(ctx, "create database "+db.name+" template template0 encoding 'UTF8'"); err != nil {
 		return nil, errors.Join(err, db.Drop()) // cancelled, it may be there all the same
 	}
 	return db, nil
+}
+
+// withDatabase changes the database of a connection string, in either of its forms.
+func withDatabase(connString, name string) string {
+	if u, err := url.Parse(connString); err == nil && strings.HasPrefix(u.Scheme, "postgres") {
+		u.Path = "/" + name
+		return u.String()
+	}
+	return connString + " dbname=" + name // keywords and values: the last of a name counts
 }
 
 // Drop drops the database, and ends the connections that are left.

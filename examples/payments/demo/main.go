@@ -28,8 +28,9 @@ const program = "github.com/queenkv/queenkv/examples/payments"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := demo(ctx); err != nil {
+	err := demo(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
@@ -62,7 +63,9 @@ func demo(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.print(os.Stdout)
+	if err := s.print(os.Stdout); err != nil {
+		return err
+	}
 	if len(s.failures) > 0 {
 		return fmt.Errorf("not as expected:\n  %s", strings.Join(s.failures, "\n  "))
 	}

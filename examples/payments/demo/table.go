@@ -9,7 +9,7 @@ import (
 )
 
 // print writes the table: what each run did, and what the books then held.
-func (s *stage) print(w io.Writer) {
+func (s *stage) print(w io.Writer) error {
 	f := s.results[0].File
 	fmt.Fprintf(w, "The file holds %d distinct deliveries, %d duplicates, %d with a known id and another body, and %d malformed lines.\n\n",
 		f.Distinct, f.Duplicates, f.Rivals, f.Malformed)
@@ -35,7 +35,9 @@ func (s *stage) print(w io.Writer) {
 		}
 		row(append(did, r.Books.Effects, r.Books.Doubles, r.Books.Cents, failed)...)
 	}
-	t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
 	fmt.Fprint(w, `
 Left of the line is what that process did, right of it what the books then held in all, cents being the sum of all
 balances. In flight: replays that began before the effect they replay was complete. Failed: the groups of checks that
@@ -46,4 +48,5 @@ did; "file" alone means that ledger, counters and balances agree, and that not e
 			fmt.Fprintf(w, "Before its end the killed process said: %s\n", r.lastWords)
 		}
 	}
+	return nil
 }
