@@ -132,6 +132,7 @@ begin
   for v_round in 1 .. queen.kv_limit_v1('rounds') loop
     if v_look.state is not null then
       state := v_look.state;
+      token := null; -- one may have been drawn in an earlier round
       result := v_look.result;
       is_error := v_look.is_error;
       return;

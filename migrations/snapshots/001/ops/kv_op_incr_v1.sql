@@ -25,6 +25,12 @@ declare
   v_version bigint;
 begin
   for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+    if v_round > 2 then
+      -- Beaten twice between the look and the UPDATE: hold the row, so that the next look stays true.
+      perform from queen.kv
+      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+      for no key update;
+    end if;
     select kv.value, kv.version, kv.expires_at into v_seen
     from queen.kv
     where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
