@@ -25,11 +25,17 @@ begin
 
   foreach v_index in array v_single_key loop
     v_op := p_ops -> v_index;
-    v_result := queen.kv_run_op_v1(v_op ->> 'op', v_op, v_index, p_tenant, p_now, p_restamp);
-    v_results[v_index + 1] := v_result;
-    if v_result @> '{"op": "get", "found": true}' and v_set_reads <> '{}' then
-      v_budget := v_budget - octet_length((v_result -> 'value')::text);
+    if v_op ->> 'op' = 'get' then
+      select g.result into v_result from queen.kv_op_get_v1(v_op, v_index, p_tenant, p_now) as g;
+      if not found then
+        v_result := queen.kv_op_not_found_v1(v_op, v_index);
+      elsif v_set_reads <> '{}' then
+        v_budget := v_budget - octet_length((v_result -> 'value')::text);
+      end if;
+    else
+      v_result := queen.kv_op_write_v1(v_op ->> 'op', v_op, v_index, p_tenant, p_now, p_restamp);
     end if;
+    v_results[v_index + 1] := v_result;
   end loop;
 
   foreach v_index in array v_set_reads loop
