@@ -140,18 +140,18 @@ end;
 comment on function queen.kv_number_ok_v1(numeric) is 'Whether a counter can hold this number: within +-10^36, at most 18 decimals.';
 
 -- kv_integer_path_v1: a jsonpath that holds for an object whose field is an integer within the bounds (NULL is no bound).
--- Numbers are taken by value: 60.0 is the integer 60. A string, a boolean and JSON null are no integers. The range is looked at
--- before the fraction, so that 1e131071 costs nothing.
+-- Numbers are taken by value: 60.0 is the integer 60. For anything but a number it is false or unknown (SQL NULL), so that a
+-- check reads `is not true`. The range is looked at before the fraction, so that 1e131071 costs nothing.
 --
 -- Called with constants, as it always is here, it is a constant when the query is planned, and a check is one operator:
---   p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807)
+--   p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807) is not true
 create or replace function queen.kv_integer_path_v1(p_field text, p_min bigint, p_max bigint) returns jsonpath
 language sql immutable parallel safe
 begin atomic
-  select ('$.' || p_field || '.type() == "number"'
-    || coalesce(' && $.' || p_field || ' >= ' || p_min::text, '')
-    || coalesce(' && $.' || p_field || ' <= ' || p_max::text, '')
-    || ' && $.' || p_field || '.floor() == $.' || p_field)::jsonpath;
+  select ('strict '
+    || coalesce('$.' || p_field || ' >= ' || p_min::text || ' && ', '')
+    || coalesce('$.' || p_field || ' <= ' || p_max::text || ' && ', '')
+    || '$.' || p_field || '.floor() == $.' || p_field)::jsonpath;
 end;
 comment on function queen.kv_integer_path_v1(text, bigint, bigint) is
   'A jsonpath that holds for an object whose field is an integer within the bounds.';
@@ -405,13 +405,16 @@ create or replace function queen.kv_expiry_fault_v1(p_op jsonb) returns text
 language sql immutable parallel safe
 begin atomic
   select case
-    when p_op ? 'ttlSeconds' and not p_op @@ queen.kv_integer_path_v1('ttlSeconds', 1, queen.kv_limit_v1('ttl_ms') / 1000) then
+    when p_op ? 'ttlSeconds' and p_op @@ queen.kv_integer_path_v1('ttlSeconds', 1, queen.kv_limit_v1('ttl_ms') / 1000) is not true then
       'kv_bad_ttl ttlSeconds must be an integer from 1 to 3155760000 (100 years); for longer say forever'
-    when p_op ? 'ttlMs' and not p_op @@ queen.kv_integer_path_v1('ttlMs', 1, queen.kv_limit_v1('ttl_ms')) then
+    when p_op ? 'ttlMs' and p_op @@ queen.kv_integer_path_v1('ttlMs', 1, queen.kv_limit_v1('ttl_ms')) is not true then
       'kv_bad_ttl ttlMs must be an integer from 1 to 3155760000000 (100 years); for longer say forever'
     when jsonb_typeof(p_op -> 'forever') <> 'boolean' collate "C" then
       'kv_bad_request forever must be true or false'
-    when (p_op ? 'ttlSeconds')::int + (p_op ? 'ttlMs')::int + (p_op @> '{"forever": true}')::int <> 1 then
+    when case
+           when p_op ?| '{ttlSeconds,ttlMs}' then p_op ?& '{ttlSeconds,ttlMs}' or p_op @> '{"forever": true}'
+           else not p_op @> '{"forever": true}'
+         end then
       'kv_expiry_not_specified exactly one of ttlSeconds, ttlMs and forever: true is needed'
   end;
 end;
@@ -435,7 +438,7 @@ begin
       'kv_key_too_large prefix must be at most 2048 bytes of UTF-8'
     when jsonb_typeof(p_op -> 'after') <> 'string' then
       'kv_bad_request after must be a string'
-    when p_op ? 'limit' and not p_op @@ queen.kv_integer_path_v1('limit', null, null) then
+    when p_op ? 'limit' and p_op @@ queen.kv_integer_path_v1('limit', null, null) is not true then
       'kv_bad_request limit must be an integer'
     when jsonb_typeof(p_op -> 'keysOnly') <> 'boolean' then
       'kv_bad_request keysOnly must be true or false'
@@ -443,24 +446,6 @@ begin
 end;
 $$;
 comment on function queen.kv_page_fault_v1(jsonb, boolean) is 'NULL for a good getPrefix, else the first fault.';
-
--- kv_op_fields_v1: the fields each op knows; NULL for a name that is no op. A field outside this list is refused, because a
--- misspelt `expect` would turn a compare-and-set into an overwrite.
-create or replace function queen.kv_op_fields_v1(p_op text) returns text[]
-language sql immutable parallel safe
-begin atomic
-  select case p_op collate "C"
-    when 'get'         then '{op,ns,key}'::text[]
-    when 'put'         then '{op,ns,key,value,ttlSeconds,ttlMs,forever,expect,required}'::text[]
-    when 'putIfAbsent' then '{op,ns,key,value,ttlSeconds,ttlMs,forever,expect,required}'::text[]
-    when 'incr'        then '{op,ns,key,delta,min,max,ttlSeconds,ttlMs,forever,required}'::text[]
-    when 'touch'       then '{op,ns,key,ttlSeconds,ttlMs,forever,expect,required}'::text[]
-    when 'delete'      then '{op,ns,key,expect,required}'::text[]
-    when 'getMany'     then '{op,ns,keys}'::text[]
-    when 'getPrefix'   then '{op,ns,prefix,after,limit,keysOnly}'::text[]
-  end;
-end;
-comment on function queen.kv_op_fields_v1(text) is 'The fields an op knows; NULL for a name that is no op.';
 
 -- kv_unknown_field_fault_v1: the fault that names the first (in byte order) field of an op that is not in p_fields. At most 100
 -- characters of the name are shown.
@@ -489,11 +474,22 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_op constant text := p_op ->> 'op';
-  v_fields constant text[] := queen.kv_op_fields_v1(v_op);
+  v_fields text[];
   v_ns text := p_op ->> 'ns';
   v_key text := p_op ->> 'key';
   v_fault text;
 begin
+  -- The fields each op knows. Another one is refused, because a misspelt `expect` would turn a compare-and-set into an overwrite.
+  case v_op
+    when 'put', 'putIfAbsent' then v_fields := '{op,ns,key,value,ttlSeconds,ttlMs,forever,expect,required}';
+    when 'get'                then v_fields := '{op,ns,key}';
+    when 'incr'               then v_fields := '{op,ns,key,delta,min,max,ttlSeconds,ttlMs,forever,required}';
+    when 'delete'             then v_fields := '{op,ns,key,expect,required}';
+    when 'touch'              then v_fields := '{op,ns,key,ttlSeconds,ttlMs,forever,expect,required}';
+    when 'getMany'            then v_fields := '{op,ns,keys}';
+    when 'getPrefix'          then v_fields := '{op,ns,prefix,after,limit,keysOnly}';
+    else null;
+  end case;
   if v_fields is null or p_op - v_fields <> '{}' then
     return case
       when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
@@ -503,9 +499,7 @@ begin
         'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
       else queen.kv_unknown_field_fault_v1(p_op, v_fields)
     end;
-  end if;
-
-  if p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
+  elsif p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
     v_ns := case when jsonb_typeof(p_op -> 'ns') = 'string' then v_ns end;
     v_key := case when jsonb_typeof(p_op -> 'key') = 'string' then v_key end;
     if v_op in ('getMany', 'getPrefix') then
@@ -532,7 +526,7 @@ begin
   end if;
   if v_op = 'incr' or p_op ?| '{expect,required}' then
     return case
-      when p_op ? 'expect' and not p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807)
+      when p_op ? 'expect' and p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807) is not true
         or v_op = 'putIfAbsent' and (p_op -> 'expect')::bigint <> 0 then
         'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)'
       when v_op = 'incr' and not p_op ? 'delta' then
@@ -688,27 +682,42 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := coalesce(p_now, clock_timestamp());
-  v_fault text := queen.kv_call_fault_v1(p_ops, p_tenant, p_now, p_in_wire);
   v_op jsonb;
-  v_kind text;
+  v_fault text;
+  v_result jsonb;
 begin
-  if v_fault is not null then
-    perform queen.kv_refuse_v1(v_fault);
-  end if;
-  if jsonb_array_length(p_ops) <> 1 then
-    return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
+  -- One op at the clock's own time is what most calls are: the rules of a call as a whole can't refuse it.
+  if p_now is null and p_tenant is not null and jsonb_typeof(p_ops) = 'array' and jsonb_array_length(p_ops) = 1 then
+    v_op := p_ops -> 0;
+  else
+    v_fault := queen.kv_call_fault_v1(p_ops, p_tenant, p_now, p_in_wire);
+    if v_fault is not null then
+      perform queen.kv_refuse_v1(v_fault);
+    elsif jsonb_array_length(p_ops) <> 1 then
+      return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
+    end if;
+    v_op := p_ops -> 0;
   end if;
 
-  v_op := p_ops -> 0;
   v_fault := queen.kv_op_fault_v1(v_op, p_in_wire);
   if v_fault is not null then
     perform queen.kv_refuse_v1(v_fault, 0);
   end if;
-  v_kind := v_op ->> 'op';
-  if v_kind in ('getMany', 'getPrefix') then
-    return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
-  end if;
-  return jsonb_build_array(queen.kv_run_op_v1(v_kind, v_op, 0, p_tenant, v_now, p_now is null));
+  case v_op ->> 'op'
+    when 'get' then
+      select jsonb_build_array(g.result) into v_result from queen.kv_op_get_v1(v_op, 0, p_tenant, v_now) as g;
+      return case when found then v_result else jsonb_build_array(queen.kv_op_not_found_v1(v_op, 0)) end;
+    when 'put', 'putIfAbsent' then
+      return jsonb_build_array(queen.kv_op_put_v1(v_op, 0, p_tenant, v_now, p_now is null));
+    when 'incr' then
+      return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null));
+    when 'touch' then
+      return jsonb_build_array(queen.kv_op_touch_v1(v_op, 0, p_tenant, v_now, p_now is null));
+    when 'delete' then
+      return jsonb_build_array(queen.kv_op_delete_v1(v_op, 0, p_tenant, v_now));
+    when 'getMany', 'getPrefix' then
+      return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
+  end case;
 end;
 $$;
 comment on function queen.kv_apply_v1(jsonb, uuid, timestamptz, boolean) is
@@ -806,27 +815,26 @@ $$;
 comment on function queen.kv_restamp_v1(uuid, text, text, bigint) is
   'Stamps the expiry of a row that this transaction wrote again, from the clock, and answers it.';
 
--- kv_op_get_v1: the op get, checked by the caller (kv_apply_v1). Locks nothing and always answers, whatever the read budget.
-create or replace function queen.kv_op_get_v1(p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz) returns jsonb
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_result jsonb;
-begin
+-- kv_op_get_v1: what the op get shows of a live row; no row where there is none. Inlined where it is called in FROM. Locks
+-- nothing. kv_op_not_found_v1 is the result of a get that found nothing.
+create or replace function queen.kv_op_get_v1(p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz)
+returns table (result jsonb)
+language sql stable rows 1
+begin atomic
   select jsonb_build_object('index', p_index, 'op', 'get', 'found', true, 'key', kv.key, 'value', kv.value,
     'version', kv.version, 'expiresAt', queen.kv_time_v1(kv.expires_at), 'updatedAt', queen.kv_time_v1(kv.updated_at))
-  into v_result
   from queen.kv
   where kv.tenant_id = p_tenant and kv.namespace = (p_op ->> 'ns') collate "C" and kv.key = (p_op ->> 'key') collate "C"
     and queen.kv_live_v1(kv.expires_at, p_now);
-  if not found then
-    return jsonb_build_object('index', p_index, 'op', 'get', 'found', false, 'key', p_op -> 'key');
-  end if;
-  return v_result;
 end;
-$$;
-comment on function queen.kv_op_get_v1(jsonb, integer, uuid, timestamptz) is 'The op get of kv_apply_v1, already checked.';
+comment on function queen.kv_op_get_v1(jsonb, integer, uuid, timestamptz) is 'What the op get shows of a live row.';
+
+create or replace function queen.kv_op_not_found_v1(p_op jsonb, p_index integer) returns jsonb
+language sql stable
+begin atomic
+  select jsonb_build_object('index', p_index, 'op', 'get', 'found', false, 'key', p_op -> 'key');
+end;
+comment on function queen.kv_op_not_found_v1(jsonb, integer) is 'The result of a get that found nothing.';
 
 -- kv_op_put_v1: the ops put and putIfAbsent, checked by the caller (kv_apply_v1).
 --
@@ -1238,21 +1246,6 @@ $$;
 comment on function queen.kv_put_batch_v1(jsonb, uuid, timestamptz, boolean) is
   'Several unconditional puts of distinct keys in one statement; READ COMMITTED only.';
 
--- kv_run_op_v1: runs one checked op of one key; p_kind is the op's name. One expression, inlined where it is called.
-create or replace function queen.kv_run_op_v1(
-  p_kind text, p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
-language sql volatile
-begin atomic
-  select case p_kind collate "C"
-    when 'get'    then queen.kv_op_get_v1(p_op, p_index, p_tenant, p_now)
-    when 'incr'   then queen.kv_op_incr_v1(p_op, p_index, p_tenant, p_now, p_restamp)
-    when 'touch'  then queen.kv_op_touch_v1(p_op, p_index, p_tenant, p_now, p_restamp)
-    when 'delete' then queen.kv_op_delete_v1(p_op, p_index, p_tenant, p_now)
-    else queen.kv_op_put_v1(p_op, p_index, p_tenant, p_now, p_restamp)
-  end;
-end;
-comment on function queen.kv_run_op_v1(text, jsonb, integer, uuid, timestamptz, boolean) is 'Runs one checked op of one key.';
-
 -- kv_apply_batch_v1: kv_apply_v1 for a call of several ops, of none, or with a getMany or getPrefix in it.
 --
 -- The ops of one key run in ascending (namespace, key, index); then getMany and getPrefix in input order, which spend what the
@@ -1280,11 +1273,24 @@ begin
 
   foreach v_index in array v_single_key loop
     v_op := p_ops -> v_index;
-    v_result := queen.kv_run_op_v1(v_op ->> 'op', v_op, v_index, p_tenant, p_now, p_restamp);
+    case v_op ->> 'op'
+      when 'get' then
+        select g.result into v_result from queen.kv_op_get_v1(v_op, v_index, p_tenant, p_now) as g;
+        if not found then
+          v_result := queen.kv_op_not_found_v1(v_op, v_index);
+        elsif v_set_reads <> '{}' then
+          v_budget := v_budget - octet_length((v_result -> 'value')::text);
+        end if;
+      when 'put', 'putIfAbsent' then
+        v_result := queen.kv_op_put_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+      when 'incr' then
+        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+      when 'touch' then
+        v_result := queen.kv_op_touch_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+      when 'delete' then
+        v_result := queen.kv_op_delete_v1(v_op, v_index, p_tenant, p_now);
+    end case;
     v_results[v_index + 1] := v_result;
-    if v_result @> '{"op": "get", "found": true}' and v_set_reads <> '{}' then
-      v_budget := v_budget - octet_length((v_result -> 'value')::text);
-    end if;
   end loop;
 
   foreach v_index in array v_set_reads loop

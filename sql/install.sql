@@ -42,7 +42,6 @@
 {{ template "ops/kv_op_get_many_v1.sql" . }}
 {{ template "ops/kv_op_get_prefix_v1.sql" . }}
 {{ template "ops/kv_put_batch_v1.sql" . }}
-{{ template "ops/kv_op_write_v1.sql" . }}
 {{ template "ops/kv_apply_batch_v1.sql" . }}
 {{ template "025_kv_patterns.sql" . }}
 {{ template "028_kv_access.sql" . }}

@@ -25,16 +25,23 @@ begin
 
   foreach v_index in array v_single_key loop
     v_op := p_ops -> v_index;
-    if v_op ->> 'op' = 'get' then
-      select g.result into v_result from queen.kv_op_get_v1(v_op, v_index, p_tenant, p_now) as g;
-      if not found then
-        v_result := queen.kv_op_not_found_v1(v_op, v_index);
-      elsif v_set_reads <> '{}' then
-        v_budget := v_budget - octet_length((v_result -> 'value')::text);
-      end if;
-    else
-      v_result := queen.kv_op_write_v1(v_op ->> 'op', v_op, v_index, p_tenant, p_now, p_restamp);
-    end if;
+    case v_op ->> 'op'
+      when 'get' then
+        select g.result into v_result from queen.kv_op_get_v1(v_op, v_index, p_tenant, p_now) as g;
+        if not found then
+          v_result := queen.kv_op_not_found_v1(v_op, v_index);
+        elsif v_set_reads <> '{}' then
+          v_budget := v_budget - octet_length((v_result -> 'value')::text);
+        end if;
+      when 'put', 'putIfAbsent' then
+        v_result := queen.kv_op_put_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+      when 'incr' then
+        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+      when 'touch' then
+        v_result := queen.kv_op_touch_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+      when 'delete' then
+        v_result := queen.kv_op_delete_v1(v_op, v_index, p_tenant, p_now);
+    end case;
     v_results[v_index + 1] := v_result;
   end loop;
 

@@ -26,7 +26,6 @@
 {{ template "helpers/kv_number_fault_v1.sql" . }}
 {{ template "helpers/kv_expiry_fault_v1.sql" . }}
 {{ template "helpers/kv_page_fault_v1.sql" . }}
-{{ template "helpers/kv_op_fields_v1.sql" . }}
 {{ template "helpers/kv_unknown_field_fault_v1.sql" . }}
 {{ template "helpers/kv_op_fault_v1.sql" . }}
 {{ template "helpers/kv_op_keys_v1.sql" . }}
@@ -43,7 +42,6 @@
 {{ template "ops/kv_op_get_many_v1.sql" . }}
 {{ template "ops/kv_op_get_prefix_v1.sql" . }}
 {{ template "ops/kv_put_batch_v1.sql" . }}
-{{ template "ops/kv_run_op_v1.sql" . }}
 {{ template "ops/kv_apply_batch_v1.sql" . }}
 {{ template "025_kv_patterns.sql" . }}
 {{ template "028_kv_access.sql" . }}

@@ -11,11 +11,22 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_op constant text := p_op ->> 'op';
-  v_fields constant text[] := queen.kv_op_fields_v1(v_op);
+  v_fields text[];
   v_ns text := p_op ->> 'ns';
   v_key text := p_op ->> 'key';
   v_fault text;
 begin
+  -- The fields each op knows. Another one is refused, because a misspelt `expect` would turn a compare-and-set into an overwrite.
+  case v_op
+    when 'put', 'putIfAbsent' then v_fields := '{op,ns,key,value,ttlSeconds,ttlMs,forever,expect,required}';
+    when 'get'                then v_fields := '{op,ns,key}';
+    when 'incr'               then v_fields := '{op,ns,key,delta,min,max,ttlSeconds,ttlMs,forever,required}';
+    when 'delete'             then v_fields := '{op,ns,key,expect,required}';
+    when 'touch'              then v_fields := '{op,ns,key,ttlSeconds,ttlMs,forever,expect,required}';
+    when 'getMany'            then v_fields := '{op,ns,keys}';
+    when 'getPrefix'          then v_fields := '{op,ns,prefix,after,limit,keysOnly}';
+    else null;
+  end case;
   if v_fields is null or p_op - v_fields <> '{}' then
     return case
       when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
@@ -25,9 +36,7 @@ begin
         'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
       else queen.kv_unknown_field_fault_v1(p_op, v_fields)
     end;
-  end if;
-
-  if p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
+  elsif p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
     v_ns := case when jsonb_typeof(p_op -> 'ns') = 'string' then v_ns end;
     v_key := case when jsonb_typeof(p_op -> 'key') = 'string' then v_key end;
     if v_op in ('getMany', 'getPrefix') then
@@ -54,7 +63,7 @@ begin
   end if;
   if v_op = 'incr' or p_op ?| '{expect,required}' then
     return case
-      when p_op ? 'expect' and not p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807)
+      when p_op ? 'expect' and p_op @@ queen.kv_integer_path_v1('expect', 0, 9223372036854775807) is not true
         or v_op = 'putIfAbsent' and (p_op -> 'expect')::bigint <> 0 then
         'kv_bad_expect expect must be a version, or 0 for "must not exist" (the one thing that putIfAbsent may say)'
       when v_op = 'incr' and not p_op ? 'delta' then

@@ -16,7 +16,7 @@ begin
       'kv_key_too_large prefix must be at most 2048 bytes of UTF-8'
     when jsonb_typeof(p_op -> 'after') <> 'string' then
       'kv_bad_request after must be a string'
-    when p_op ? 'limit' and not p_op @@ queen.kv_integer_path_v1('limit', null, null) then
+    when p_op ? 'limit' and p_op @@ queen.kv_integer_path_v1('limit', null, null) is not true then
       'kv_bad_request limit must be an integer'
     when jsonb_typeof(p_op -> 'keysOnly') <> 'boolean' then
       'kv_bad_request keysOnly must be true or false'
