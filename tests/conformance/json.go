@@ -1,0 +1,102 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// parse reads JSON whose numbers stay as written (json.Number).
+func parse(text []byte) (any, error) {
+	var v any
+	return v, parseInto(text, &v)
+}
+
+func parseInto(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one JSON value")
+	}
+	return nil
+}
+
+// text writes a value: members sorted by name, numbers as they were read, everything but
+// printable ASCII escaped. Equal values have equal texts, and the cases' digests are of this
+// very form.
+func text(v any) string {
+	var b strings.Builder
+	write(&b, v)
+	return b.String()
+}
+
+func write(b *strings.Builder, v any) {
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("null")
+	case bool:
+		fmt.Fprint(b, v)
+	case json.Number:
+		b.WriteString(v.String())
+	case string:
+		writeString(b, v)
+	case []any:
+		b.WriteByte('[')
+		for i, x := range v {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			write(b, x)
+		}
+		b.WriteByte(']')
+	case map[string]any:
+		b.WriteByte('{')
+		for i, name := range names(v) {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			writeString(b, name)
+			b.WriteString(": ")
+			write(b, v[name])
+		}
+		b.WriteByte('}')
+	default:
+		panic(fmt.Sprintf("conformance: %T is no JSON", v))
+	}
+}
+
+func writeString(b *strings.Builder, s string) {
+	short := map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+	b.WriteByte('"')
+	for _, r := range s {
+		switch esc, ok := short[r]; {
+		case ok:
+			b.WriteString(esc)
+		case r >= ' ' && r <= '~':
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(b, `\u%04x`, r)
+		}
+	}
+	b.WriteByte('"')
+}
+
+func names(m map[string]any) []string {
+	list := make([]string, 0, len(m))
+	for name := range m {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
