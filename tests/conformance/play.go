@@ -113,8 +113,8 @@ func (r *run) play(ctx context.Context) (got answer, err error) {
 			}
 		}
 	}
-	if r.c.Expect.State == nil {
-		return got, nil
+	if r.c.Now == nil || r.c.Tenant == "null" {
+		return got, nil // what is alive can't be told
 	}
 	rows, err := r.rows(ctx)
 	if err != nil {
