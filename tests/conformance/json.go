@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // parse reads JSON whose numbers stay as written (json.Number).
@@ -73,15 +74,25 @@ func write(b *strings.Builder, v any) {
 	}
 }
 
+var shortEscapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
+
 func writeString(b *strings.Builder, s string) {
-	short := map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
 	b.WriteByte('"')
-	for _, r := range s {
-		switch esc, ok := short[r]; {
+	for s != "" {
+		plain := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
+		if plain < 0 {
+			plain = len(s)
+		}
+		b.WriteString(s[:plain])
+		s = s[plain:]
+		if s == "" {
+			break
+		}
+		r, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
+		switch esc, ok := shortEscapes[r]; {
 		case ok:
 			b.WriteString(esc)
-		case r >= ' ' && r <= '~':
-			b.WriteRune(r)
 		case r > 0xFFFF:
 			hi, lo := utf16.EncodeRune(r)
 			fmt.Fprintf(b, `\u%04x\u%04x`, hi, lo)
