@@ -1,0 +1,242 @@
+package sql
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/queenkv/queenkv/tests/testdb"
+)
+
+// A value is too large when its JSONB text is, and for no other reason: shapes of every kind,
+// repeated up to just below and just above each number at which the check changes its way.
+func TestValueSizeIsThatOfItsText(t *testing.T) {
+	t.Parallel()
+	conn := testdb.New(t, nil).Conn(t)
+	shapes := map[string]string{
+		"zeros": "0", "digits": "7", "negative": "-7", "four digits": "1234", "five digits": "12345", "decimals": "0.5", "a small decimal": "1e-10",
+		"thirty digits": strings.Repeat("7", 30), "forty-one digits": "1e40", "forty-two digits": "1e41", "minus forty-two digits": "-1e41",
+		"a thousand digits": "1e1000", "a thousand decimals": "1e-1000", "zero with 16,383 decimals": "0e-16383", "all decimals": "1e-16383",
+		"all digits": "1e131071", "empty strings": `""`, "letters": `"a"`, "quotes": `"\""`, "control characters": `"\u0001"`, "emoji": `"\ud83d\ude00"`,
+		"true": "true", "null": "null", "empty arrays": "[]", "empty objects": "{}", "arrays": "[0]", "arrays in arrays": "[[0]]", "objects": `{"a": 0}`,
+		"objects of big numbers": `{"a": 1e1000}`, "strings of 1,000": `"` + strings.Repeat("a", 1000) + `"`, "pairs": `[1e41, "a"]`,
+	}
+	// Binary sizes at which the way changes: 256, 2048, and 4 * 65536 + 64; and the ceiling of the text itself.
+	const fault = "split_part(queen.kv_op_fault_v1(jsonb_build_object('op', 'put', 'ns', 'n', 'key', 'k', 'forever', true, 'value', v.v), false), ' ', 1)"
+	for name, shape := range shapes {
+		t.Run(name, func(t *testing.T) {
+			var perElement, textBytes float64
+			scan(t, conn, `select (pg_column_size(jsonb_build_array(e, e, e, e, e, e, e, e, e)) - pg_column_size(jsonb_build_array(e))) / 8.0,
+				(octet_length(jsonb_build_array(e, e)::text) - octet_length(jsonb_build_array(e)::text))::float8
+				from (select $1::jsonb as e) as s`, []any{shape}, &perElement, &textBytes)
+			counts := map[int]bool{}
+			for _, threshold := range []float64{256 / perElement, 2048 / perElement, 8000 / perElement, (4*65536 + 64) / perElement, 65536 / textBytes} {
+				for n := int(math.Floor(threshold)) - 2; n <= int(math.Ceil(threshold))+2; n++ {
+					counts[max(n, 0)] = true
+				}
+			}
+			for n := range counts {
+				if float64(n)*textBytes > 2e6 {
+					continue // its text would take a while; TestExpandingNumbers has those
+				}
+				var got *string
+				var bytes int
+				scan(t, conn, `select nullif(`+fault+`, ''), octet_length(v.v::text)
+					from (select coalesce(jsonb_agg($1::jsonb), '[]') as v from generate_series(1, $2)) as v`, []any{shape, n}, &got, &bytes)
+				want := ""
+				if bytes > 65536 {
+					want = "kv_value_too_large"
+				}
+				if g := orEmpty(got); g != want {
+					t.Errorf("%d of %s, %d bytes of text: %q, want %q", n, shape, bytes, g, want)
+				}
+			}
+		})
+	}
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// Nested at most 1,000 deep, in arrays, objects and both, alone and beside much else.
+func TestDepth(t *testing.T) {
+	t.Parallel()
+	conn := testdb.New(t, nil).Conn(t)
+	nest := func(open, inner, end string, depth int) string {
+		return strings.Repeat(open, depth) + inner + strings.Repeat(end, depth)
+	}
+	wide := "[" + strings.Repeat("0, ", 15000)
+	for name, value := range map[string]func(depth int) string{
+		"arrays":           func(n int) string { return nest("[", "", "]", n) },
+		"arrays, a number": func(n int) string { return nest("[", "7", "]", n) },
+		"objects":          func(n int) string { return nest(`{"a": `, "7", "}", n) },
+		"an empty object":  func(n int) string { return nest("[", "{}", "]", n-1) },
+		"both":             func(n int) string { return nest(`[{"a": `, "7", "}]", n/2) + strings.Repeat(" ", n%2) },
+		"wide":             func(n int) string { return wide + nest("[", "", "]", n-1) + "]" },
+		"last of members":  func(n int) string { return `{"a": 1, "b": ` + nest("[", "", "]", n-1) + "}" },
+	} {
+		for depth, want := range map[int]string{998: "", 1000: "", 1002: "kv_bad_request", 1004: "kv_bad_request"} {
+			if name != "both" && depth == 1002 {
+				depth = 1001 // "both" nests in twos
+			}
+			err := call(t.Context(), conn, `[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": `+value(depth)+"}]")
+			got := ""
+			if err != nil {
+				r, form := refusedWith(err)
+				if form != "" {
+					t.Fatal(form)
+				}
+				got = r.code
+			}
+			if got != want {
+				t.Errorf("%s, %d deep: %q, want %q", name, depth, got, want)
+			}
+		}
+	}
+}
+
+// Much output from little input is refused before it is made: within a generous two seconds,
+// and a few MiB above what reading the JSON takes.
+func TestExpandingNumbers(t *testing.T) {
+	t.Parallel()
+	db := testdb.New(t, nil)
+	numbers := func(n int, number string) string { return "[" + strings.Repeat(number+",", n-1) + number + "]" }
+	for name, value := range map[string]string{
+		"60,000 of 1e131071":             numbers(60000, "1e131071"),
+		"21,000 of 1e131071":             numbers(21000, "1e131071"), // binary, not too large
+		"7,000 of 1e131071":              numbers(7000, "1e131071"),
+		"21,000 of 1e-16383":             numbers(21000, "1e-16383"),
+		"21,000 of 0e-16383":             numbers(21000, "0e-16383"),
+		"150 of 1e131071":                numbers(150, "1e131071"),
+		"20 of 1e131071":                 numbers(20, "1e131071"),
+		"160 of 1e-16383":                numbers(160, "1e-16383"),
+		"5,000 in objects":               numbers(5000, `{"a": 1e131071}`),
+		"the same, nested 900 deep":      strings.Repeat("[", 900) + numbers(5000, "1e131071") + strings.Repeat("]", 900),
+		"one of 131,072 digits":          "1e131071",
+		"one digit, 16,383 decimals x 5": numbers(5, "1."+strings.Repeat("0", 16382)),
+	} {
+		t.Run(name, func(t *testing.T) { refusedCheaply(t, db, putOf(value), "kv_value_too_large") })
+	}
+}
+
+// The deepest JSON that the server takes, in every place of an op where JSON can be.
+func TestDeepestNesting(t *testing.T) {
+	t.Parallel()
+	db := testdb.New(t, nil)
+	conn := db.Conn(t)
+	for name, c := range map[string]struct{ before, open, inner, end, after, code string }{
+		"value, arrays":    {`[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": `, "[", "", "]", "}]", "kv_bad_request"},
+		"value, objects":   {`[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": `, `{"a":`, "1", "}", "}]", "kv_bad_request"},
+		"value, and wide":  {`[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": [` + strings.Repeat("0, ", 9999), "[", "", "]", "]}]", "kv_bad_request"},
+		"key":              {`[{"op": "get", "ns": "n", "key": `, "[", "", "]", "}]", "kv_bad_key"},
+		"keys":             {`[{"op": "getMany", "ns": "n", "keys": [`, "[", "", "]", "]}]", "kv_bad_key"},
+		"an op":            {"[", "[", "", "]", "]", "kv_bad_request"},
+		"an op's name":     {`[{"op": `, "[", "", "]", "}]", "kv_bad_request"},
+		"an unknown field": {`[{"op": "get", "ns": "n", "key": "k", "x": `, `{"a":`, "1", "}", "}]", "kv_unknown_field"},
+		"delta":            {`[{"op": "incr", "ns": "n", "key": "k", "forever": true, "delta": `, "[", "", "]", "}]", "kv_bad_request"},
+		"beside good ops":  {"[" + put("a") + ", " + put("b") + `, {"op": "put", "ns": "n", "key": "k", "forever": true, "value": `, "[", "", "]", "}]", "kv_bad_request"},
+		"no array":         {"", `{"a":`, "1", "}", "", "kv_bad_request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := func(depth int) string {
+				return c.before + strings.Repeat(c.open, depth) + c.inner + strings.Repeat(c.end, depth) + c.after
+			}
+			deepest := deepestTaken(t, conn, at)
+			if deepest < 1500 {
+				t.Fatalf("the server takes only %d levels: nothing to test", deepest)
+			}
+			t.Logf("%d levels", deepest)
+			for _, depth := range []int{1500, deepest - 100, deepest - 1, deepest} {
+				refusedCheaply(t, db, at(depth), c.code)
+			}
+		})
+	}
+	if n := rowCount(t, conn); n != 0 {
+		t.Errorf("the refused calls have written %d rows", n)
+	}
+}
+
+func putOf(value string) string {
+	return `[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": ` + value + "}]"
+}
+
+// deepestTaken is the most levels that the server reads as jsonb.
+func deepestTaken(t *testing.T, conn *pgx.Conn, at func(depth int) string) int {
+	t.Helper()
+	good, bad := 1000, 200000
+	for good+1 < bad {
+		middle := (good + bad) / 2
+		var isNull bool
+		if err := conn.QueryRow(t.Context(), "select $1::jsonb is null", at(middle)).Scan(&isNull); err == nil {
+			good = middle
+		} else if code := failure(err); strings.HasPrefix(code, "54001") {
+			bad = middle
+		} else {
+			t.Fatal(code)
+		}
+	}
+	return good
+}
+
+const (
+	timeBound   = 2 * time.Second // takes milliseconds; the machine may be busy
+	memoryBound = 12 << 10        // KiB above what reading the JSON took
+)
+
+// refusedCheaply makes a call in a session of its own, which must be refused with the code.
+func refusedCheaply(t *testing.T, db *testdb.DB, ops, code string) {
+	t.Helper()
+	conn := db.Conn(t, func(cfg *pgx.ConnConfig) {
+		cfg.RuntimeParams["statement_timeout"] = strconv.FormatInt(timeBound.Milliseconds(), 10)
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	})
+	defer conn.Close(t.Context())
+	_ = call(t.Context(), conn, "[5]") // plans are made and catalogs read
+	var read bool
+	scan(t, conn, "select $1::jsonb is not null", []any{ops}, &read)
+	before, local := peakMemory(conn.PgConn().PID())
+	start := time.Now()
+	r, form := refusedWith(call(t.Context(), conn, ops))
+	took := time.Since(start)
+	after, _ := peakMemory(conn.PgConn().PID())
+	if form != "" {
+		t.Fatal(form)
+	}
+	if r.code != code {
+		t.Errorf("%s (%.200s), want %s", r.code, r.detail, code)
+	}
+	memory := "memory not measured: the server is on another machine"
+	if local {
+		memory = fmt.Sprintf("%d KiB more than reading it", after-before)
+		if after-before > memoryBound {
+			t.Errorf("took %s", memory)
+		}
+	}
+	t.Logf("refused %d KiB in %v, %s", len(ops)>>10, took.Round(100*time.Microsecond), memory)
+}
+
+// peakMemory is the most memory that a process of this machine has held, in KiB; ok tells
+// whether pid is a PostgreSQL of this machine.
+func peakMemory(pid uint32) (kib int, ok bool) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil || !strings.HasPrefix(string(status), "Name:\tpostgres") {
+		return 0, false
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kib, err = strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			return kib, err == nil
+		}
+	}
+	return 0, false
+}
