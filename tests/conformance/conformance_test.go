@@ -9,7 +9,7 @@ import (
 )
 
 // files are the files of testdata that hold cases.
-var files = []string{"conformance.json", "write_expiry.json"}
+var files = []string{"conformance.json", "write_expiry.json", "byte_order.json"}
 
 // settings opens a connection with these settings; the search path is empty unless it is one
 // of them.

@@ -37,12 +37,12 @@ func TestValueSizeIsThatOfItsText(t *testing.T) {
 				from (select $1::jsonb as e) as s`, []any{shape}, &perElement, &textBytes)
 			counts := map[int]bool{}
 			for _, threshold := range []float64{256 / perElement, 2048 / perElement, 8000 / perElement, (4*65536 + 64) / perElement, 65536 / textBytes} {
-				for n := int(math.Floor(threshold)) - 2; n <= int(math.Ceil(threshold))+2; n++ {
+				for n := int(math.Floor(threshold)) - 1; n <= int(math.Ceil(threshold))+1; n++ {
 					counts[max(n, 0)] = true
 				}
 			}
 			for n := range counts {
-				if float64(n)*textBytes > 2e6 {
+				if float64(n)*textBytes > 1e6 {
 					continue // its text would take a while; TestExpandingNumbers has those
 				}
 				var got *string
@@ -58,6 +58,27 @@ func TestValueSizeIsThatOfItsText(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The same of one string, whose characters are one to six bytes of JSON text.
+func TestStringSizeIsThatOfItsText(t *testing.T) {
+	t.Parallel()
+	conn := testdb.New(t, nil).Conn(t)
+	for character, bytes := range map[string]int{"a": 1, "\"": 2, "\\": 2, "\n": 2, "\u0001": 6, "é": 2, "\uFFFF": 3, "😀": 4} {
+		// The text holds two quotes besides; at a sixth of the ceiling the check changes its way.
+		for _, n := range []int{65534/bytes - 1, 65534 / bytes, 65534/bytes + 1, 65536/6 - 8, 65536 / 6, 65536/6 + 1, 65536/6/len(character) + 1} {
+			var got *string
+			scan(t, conn, "select split_part(queen.kv_op_fault_v1(jsonb_build_object('op', 'put', 'ns', 'n', 'key', 'k', 'forever', true, 'value', $1::text), false), ' ', 1)",
+				[]any{strings.Repeat(character, n)}, &got)
+			want := ""
+			if n*bytes+2 > 65536 {
+				want = "kv_value_too_large"
+			}
+			if g := orEmpty(got); g != want {
+				t.Errorf("%d times %q, %d bytes of text: %q, want %q", n, character, n*bytes+2, g, want)
+			}
+		}
 	}
 }
 
