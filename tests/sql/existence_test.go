@@ -67,7 +67,7 @@ func TestLostReason(t *testing.T) {
 // A page's keys end before kv_prefix_end_v1, and nothing that starts with the prefix is above it.
 func TestPrefixEnd(t *testing.T) {
 	t.Parallel()
-	max, aboveAll := "chr(1114111)", "repeat(chr(1114111), 513)" // U+10FFFF; 2,052 bytes, more than a key holds
+	last, aboveAll := "chr(1114111)", "repeat(chr(1114111), 513)" // U+10FFFF; 2,052 bytes, more than a key holds
 	end := func(prefix, want string) check {
 		return check{"queen.kv_prefix_end_v1(" + prefix + ") = " + want + ` collate "C"`, "true"}
 	}
@@ -82,14 +82,14 @@ func TestPrefixEnd(t *testing.T) {
 		end("'a' || chr(55295)", "'a' || chr(57344)"), // U+D7FF: over the surrogates to U+E000
 		end("chr(55294)", "chr(55295)"),
 		end("chr(57344)", "chr(57345)"),
-		end("'a' || chr(1114110)", "'a' || "+max),
-		end("'a' || "+max, "'b'"), // no character after it: the one before is raised
-		end("'a' || "+max+" || "+max, "'b'"),
-		end("chr(55295) || "+max, "chr(57344)"),
-		end("'a' || "+max+" || 'c'", "'a' || "+max+" || 'd'"),
-		end(max, aboveAll),
-		end("repeat("+max+", 512)", aboveAll), // a prefix of 2,048 bytes
-		{aboveAll + " > repeat(" + max + `, 512) collate "C"`, "true"},
+		end("'a' || chr(1114110)", "'a' || "+last),
+		end("'a' || "+last, "'b'"), // no character after it: the one before is raised
+		end("'a' || "+last+" || "+last, "'b'"),
+		end("chr(55295) || "+last, "chr(57344)"),
+		end("'a' || "+last+" || 'c'", "'a' || "+last+" || 'd'"),
+		end(last, aboveAll),
+		end("repeat("+last+", 512)", aboveAll), // a prefix of 2,048 bytes
+		{aboveAll + " > repeat(" + last + `, 512) collate "C"`, "true"},
 	})
 }
 

@@ -1,0 +1,158 @@
+package sql
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/queenkv/queenkv/tests/testdb"
+)
+
+// Much output from little input is refused before it is made: within a generous two seconds,
+// and a few MiB above what reading the JSON takes.
+func TestExpandingNumbers(t *testing.T) {
+	t.Parallel()
+	db := testdb.New(t, nil)
+	numbers := func(n int, number string) string { return "[" + strings.Repeat(number+",", n-1) + number + "]" }
+	for name, value := range map[string]string{
+		"60,000 of 1e131071":             numbers(60000, "1e131071"),
+		"21,000 of 1e131071":             numbers(21000, "1e131071"), // binary, not too large
+		"7,000 of 1e131071":              numbers(7000, "1e131071"),
+		"21,000 of 1e-16383":             numbers(21000, "1e-16383"),
+		"21,000 of 0e-16383":             numbers(21000, "0e-16383"),
+		"150 of 1e131071":                numbers(150, "1e131071"),
+		"20 of 1e131071":                 numbers(20, "1e131071"),
+		"160 of 1e-16383":                numbers(160, "1e-16383"),
+		"5,000 in objects":               numbers(5000, `{"a": 1e131071}`),
+		"the same, nested 900 deep":      strings.Repeat("[", 900) + numbers(5000, "1e131071") + strings.Repeat("]", 900),
+		"one of 131,072 digits":          "1e131071",
+		"one digit, 16,383 decimals x 5": numbers(5, "1."+strings.Repeat("0", 16382)),
+	} {
+		t.Run(name, func(t *testing.T) { refusedCheaply(t, db, putOf(value), "kv_value_too_large") })
+	}
+}
+
+// The deepest JSON that the server takes, in every place of an op where JSON can be.
+func TestDeepestNesting(t *testing.T) {
+	t.Parallel()
+	db := testdb.New(t, nil)
+	conn := db.Conn(t)
+	for name, c := range map[string]struct{ before, open, inner, end, after, code string }{
+		"value, arrays":    {`[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": `, "[", "", "]", "}]", "kv_bad_request"},
+		"value, objects":   {`[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": `, `{"a":`, "1", "}", "}]", "kv_bad_request"},
+		"value, and wide":  {`[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": [` + strings.Repeat("0, ", 9999), "[", "", "]", "]}]", "kv_bad_request"},
+		"key":              {`[{"op": "get", "ns": "n", "key": `, "[", "", "]", "}]", "kv_bad_key"},
+		"keys":             {`[{"op": "getMany", "ns": "n", "keys": [`, "[", "", "]", "]}]", "kv_bad_key"},
+		"an op":            {"[", "[", "", "]", "]", "kv_bad_request"},
+		"an op's name":     {`[{"op": `, "[", "", "]", "}]", "kv_bad_request"},
+		"an unknown field": {`[{"op": "get", "ns": "n", "key": "k", "x": `, `{"a":`, "1", "}", "}]", "kv_unknown_field"},
+		"delta":            {`[{"op": "incr", "ns": "n", "key": "k", "forever": true, "delta": `, "[", "", "]", "}]", "kv_bad_request"},
+		"beside good ops":  {"[" + put("a") + ", " + put("b") + `, {"op": "put", "ns": "n", "key": "k", "forever": true, "value": `, "[", "", "]", "}]", "kv_bad_request"},
+		"no array":         {"", `{"a":`, "1", "}", "", "kv_bad_request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := func(depth int) string {
+				return c.before + strings.Repeat(c.open, depth) + c.inner + strings.Repeat(c.end, depth) + c.after
+			}
+			deepest := deepestTaken(t, conn, at)
+			if deepest < 1500 {
+				t.Fatalf("the server takes only %d levels: nothing to test", deepest)
+			}
+			t.Logf("%d levels", deepest)
+			for _, depth := range []int{1500, deepest - 100, deepest - 1, deepest} {
+				refusedCheaply(t, db, at(depth), c.code)
+			}
+		})
+	}
+	if n := rowCount(t, conn); n != 0 {
+		t.Errorf("the refused calls have written %d rows", n)
+	}
+}
+
+func putOf(value string) string {
+	return `[{"op": "put", "ns": "n", "key": "k", "forever": true, "value": ` + value + "}]"
+}
+
+// deepestTaken is the most levels that the server reads as jsonb.
+func deepestTaken(t *testing.T, conn *pgx.Conn, at func(depth int) string) int {
+	t.Helper()
+	good, bad := 1000, 200000
+	for good+1 < bad {
+		middle := (good + bad) / 2
+		var isNull bool
+		if err := conn.QueryRow(t.Context(), "select $1::jsonb is null", at(middle)).Scan(&isNull); err == nil {
+			good = middle
+		} else if code := failure(err); strings.HasPrefix(code, "54001") {
+			bad = middle
+		} else {
+			t.Fatal(code)
+		}
+	}
+	return good
+}
+
+const (
+	timeBound   = 2 * time.Second // takes milliseconds; the machine may be busy
+	memoryBound = 12 << 10        // KiB above what reading the JSON took
+)
+
+// refusedCheaply makes a call in a session of its own, which must be refused with the code.
+func refusedCheaply(t *testing.T, db *testdb.DB, ops, code string) {
+	t.Helper()
+	conn := db.Conn(t, func(cfg *pgx.ConnConfig) {
+		cfg.RuntimeParams["statement_timeout"] = strconv.FormatInt(timeBound.Milliseconds(), 10)
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	})
+	defer conn.Close(t.Context())
+	_ = call(t.Context(), conn, "[5]") // plans are made and catalogs read
+	var read bool
+	scan(t, conn, "select $1::jsonb is not null", []any{ops}, &read)
+	before, local := peakMemory(conn.PgConn().PID())
+	start := time.Now()
+	r, form := refusedWith(call(t.Context(), conn, ops))
+	took := time.Since(start)
+	after, _ := peakMemory(conn.PgConn().PID())
+	if form != "" {
+		t.Fatal(form)
+	}
+	if r.code != code {
+		t.Errorf("%s (%.200s), want %s", r.code, r.detail, code)
+	}
+	memory := "memory not measured: the server is on another machine"
+	if local {
+		memory = fmt.Sprintf("%d KiB more than reading it", after-before)
+		if after-before > memoryBound {
+			t.Errorf("took %s", memory)
+		}
+	}
+	t.Logf("refused %d KiB in %v, %s", len(ops)>>10, took.Round(100*time.Microsecond), memory)
+}
+
+// The memory of a server elsewhere isn't seen from here; its times are.
+func TestMemoryIsMeasured(t *testing.T) {
+	t.Parallel()
+	if _, ok := peakMemory(testdb.New(t, nil).Conn(t).PgConn().PID()); !ok {
+		testdb.NotRun(t, "the memory that refused calls take: the server is not a process of this machine")
+	}
+}
+
+// peakMemory is the most memory that a process of this machine has held, in KiB; ok tells
+// whether pid is a PostgreSQL of this machine.
+func peakMemory(pid uint32) (kib int, ok bool) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil || !strings.HasPrefix(string(status), "Name:\tpostgres") {
+		return 0, false
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, found := strings.CutPrefix(line, "VmHWM:"); found {
+			kib, err = strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			return kib, err == nil
+		}
+	}
+	return 0, false
+}
