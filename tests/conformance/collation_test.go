@@ -47,7 +47,7 @@ var textCalls = []textCall{
 	{"kv_level_functions_v1", "writer", "Writer", "", `array[(select count(*) > 3 from queen.kv_level_functions_v1(a)),
 		(select count(*) > 0 from queen.kv_level_functions_v1(b))]`, "{t,f}"},
 	{"kv_grant_v1", "none", "NONE", "", "queen.kv_grant_v1('%role%'::regrole, a)", ""},
-	{"kv_grant_v1", "none", "NONE", "", "queen.kv_grant_v1('%role%'::regrole, b)", "22023 kv_bad_level"},
+	{"kv_grant_v1", "none", "NONE", "", "queen.kv_grant_v1('%role%'::regrole, b)", "22023 kv_bad_request"},
 
 	// The rows k and B live in namespace n.
 	{"kv_get_v1", "n", "k", "", "(select count(*) from queen.kv_get_v1(a, b))", "1"},

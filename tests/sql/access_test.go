@@ -168,10 +168,10 @@ func TestGrantArguments(t *testing.T) {
 	owner := db.Conn(t)
 	role := db.Role(t)
 	for args, want := range map[string]string{
-		"'" + role + "', 'Reader'": "22023 kv_bad_level",
-		"'" + role + "', null":     "22023 kv_bad_level",
-		"'-', 'reader'":            "22023 kv_bad_role", // PUBLIC
-		"null, 'reader'":           "22023 kv_bad_role",
+		"'" + role + "', 'Reader'": "22023 kv_bad_request",
+		"'" + role + "', null":     "22023 kv_bad_request",
+		"'-', 'reader'":            "22023 kv_bad_request", // PUBLIC
+		"null, 'reader'":           "22023 kv_bad_request",
 	} {
 		if got := evaluate(t.Context(), owner, "queen.kv_grant_v1("+args+")"); got != want {
 			t.Errorf("kv_grant_v1(%s): %s, want %s", args, got, want)
