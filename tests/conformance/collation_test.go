@@ -29,6 +29,8 @@ const expiryOfK = `queen.kv_apply_v1('[{"op": "get", "ns": "n", "key": "k"}]', p
 
 var textCalls = []textCall{
 	{"kv_limit_v1", "ops", "OPS", "", "array[queen.kv_limit_v1(a), queen.kv_limit_v1(b)]", "{256,NULL}"},
+	{"kv_integer_path_v1", "f", "F", "", `array['{"f": 5}' @@ queen.kv_integer_path_v1(a, 1, 5), '{"f": 5}' @@ queen.kv_integer_path_v1(b, 1, 5)]`, "{t,f}"},
+	{"kv_run_op_v1", "get", "", "", `queen.kv_run_op_v1(a, '{"op": "get", "ns": "n", "key": "k"}', 0, queen.kv_default_tenant_v1(), now(), false) -> 'found'`, "true"},
 	{"kv_prefix_end_v1", "a\U0010FFFF", "\U0010FFFF", "ß", `array[queen.kv_prefix_end_v1(a) = 'b' collate "C",
 		queen.kv_prefix_end_v1(b) = repeat(chr(1114111), 513) collate "C", queen.kv_prefix_end_v1(c) = 'à' collate "C"]`, "{t,t,t}"},
 	{"kv_namespace_fault_v1", "n.s", "N", "ä", `array[queen.kv_namespace_fault_v1(a), left(queen.kv_namespace_fault_v1(b), 16),

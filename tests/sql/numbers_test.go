@@ -20,24 +20,28 @@ func TestNumberOK(t *testing.T) {
 	checkAll(t, checks)
 }
 
-// Numbers are taken by value, nothing else is a number, and the bounds are inclusive.
-func TestIntegerOK(t *testing.T) {
+// Numbers are taken by value, nothing else is a number, and the bounds are inclusive; NULL is no
+// bound.
+func TestIntegerPath(t *testing.T) {
 	t.Parallel()
 	var checks []check
+	expect := func(value, bounds, want string) {
+		checks = append(checks, check{`jsonb_build_object('f', '` + value + `'::jsonb) @@ queen.kv_integer_path_v1('f', ` + bounds + ")", want})
+	}
 	for _, n := range []string{"1", "60", "60.0", "6e1", "600e-1", "1.000000000000000000000000000000000", "9223372036854775807"} {
-		checks = append(checks, check{"queen.kv_integer_ok_v1('" + n + "', 1, 9223372036854775807)", "true"})
+		expect(n, "1, 9223372036854775807", "true")
 	}
 	for _, n := range []string{"0", "-1", "0.5", "1.0000000000000000001", "9223372036854775808", "1e30", "1e131071", "1e-16383",
 		`"1"`, "true", "null", "[1]", "{}"} {
-		checks = append(checks, check{"queen.kv_integer_ok_v1('" + n + "', 1, 9223372036854775807)", "false"})
+		expect(n, "1, 9223372036854775807", "false")
 	}
-	checks = append(checks,
-		check{"queen.kv_integer_ok_v1('0', 0, 0)", "true"},
-		check{"queen.kv_integer_ok_v1('-0.0', 0, 0)", "true"},
-		check{"queen.kv_integer_ok_v1('0e10', 0, 0)", "true"},
-		check{"queen.kv_integer_ok_v1(null, 0, 5)", "false"},
-		check{"queen.kv_integer_ok_v1('1e131071', '-infinity', 'infinity')", "true"},
-		check{"queen.kv_integer_ok_v1('1.5', '-infinity', 'infinity')", "false"})
+	for _, n := range []string{"0", "-0.0", "0e10"} {
+		expect(n, "0, 0", "true")
+	}
+	for n, want := range map[string]string{"1e131071": "true", "-1e131071": "true", "1.5": "false", "1e-16383": "false", `"5"`: "false", "[5]": "false"} {
+		expect(n, "null, null", want)
+	}
+	checks = append(checks, check{`'{}' @@ queen.kv_integer_path_v1('f', 0, 5)`, "false"}) // an absent field
 	checkAll(t, checks)
 }
 
@@ -46,30 +50,30 @@ func TestIntegerOK(t *testing.T) {
 func TestIncrFits(t *testing.T) {
 	t.Parallel()
 	checkAll(t, []check{
-		{"queen.kv_incr_fits_v1(0, 5, null, null)", "true"},
-		{"queen.kv_incr_fits_v1(3, 2, null, 5)", "true"},
-		{"queen.kv_incr_fits_v1(3, 2.000000000000000001, null, 5)", "false"},
-		{"queen.kv_incr_fits_v1(3, 3, null, 5)", "false"},
-		{"queen.kv_incr_fits_v1(9, -1, null, 5)", "true"}, // back, and still above
-		{"queen.kv_incr_fits_v1(9, 0, null, 5)", "true"},
-		{"queen.kv_incr_fits_v1(9, 1, null, 5)", "false"},
-		{"queen.kv_incr_fits_v1(-3, -2, -5, null)", "true"},
-		{"queen.kv_incr_fits_v1(-3, -3, -5, null)", "false"},
-		{"queen.kv_incr_fits_v1(-9, 1, -5, null)", "true"},
-		{"queen.kv_incr_fits_v1(-9, 0, -5, null)", "true"},
-		{"queen.kv_incr_fits_v1(-9, -1, -5, null)", "false"},
-		{"queen.kv_incr_fits_v1(-9, 100, -5, 5)", "false"},
-		{"queen.kv_incr_fits_v1(9, -100, -5, 5)", "false"},
-		{"queen.kv_incr_fits_v1(0, 1, 9, 3)", "true"}, // min above max: each holds its own direction
-		{"queen.kv_incr_fits_v1(0, 5, 9, 3)", "false"},
-		{"queen.kv_incr_fits_v1(1e36, 0, null, null)", "true"},
-		{"queen.kv_incr_fits_v1(1e36, 0.000000000000000001, null, null)", "false"},
-		{"queen.kv_incr_fits_v1(-1e36, -1, null, null)", "false"},
-		{"queen.kv_incr_fits_v1(5e35, 5e35, null, null)", "true"},
-		{"queen.kv_incr_fits_v1(1e100, -1, null, null)", "false"}, // stored by a put; the result is out of range
-		{"queen.kv_incr_fits_v1(1e100, -1e36, null, null)", "false"},
-		{"queen.kv_incr_fits_v1(1e-20, 1, null, null)", "false"}, // 20 decimals
-		{"queen.kv_incr_fits_v1(0.1, 0.2, null, 0.3)", "true"},   // exact
+		{"queen.kv_incr_fits_v1(0 + 5, 5, null, null)", "true"},
+		{"queen.kv_incr_fits_v1(3 + 2, 2, null, 5)", "true"},
+		{"queen.kv_incr_fits_v1(3 + 2.000000000000000001, 2.000000000000000001, null, 5)", "false"},
+		{"queen.kv_incr_fits_v1(3 + 3, 3, null, 5)", "false"},
+		{"queen.kv_incr_fits_v1(9 + -1, -1, null, 5)", "true"}, // back, and still above
+		{"queen.kv_incr_fits_v1(9 + 0, 0, null, 5)", "true"},
+		{"queen.kv_incr_fits_v1(9 + 1, 1, null, 5)", "false"},
+		{"queen.kv_incr_fits_v1(-3 + -2, -2, -5, null)", "true"},
+		{"queen.kv_incr_fits_v1(-3 + -3, -3, -5, null)", "false"},
+		{"queen.kv_incr_fits_v1(-9 + 1, 1, -5, null)", "true"},
+		{"queen.kv_incr_fits_v1(-9 + 0, 0, -5, null)", "true"},
+		{"queen.kv_incr_fits_v1(-9 + -1, -1, -5, null)", "false"},
+		{"queen.kv_incr_fits_v1(-9 + 100, 100, -5, 5)", "false"},
+		{"queen.kv_incr_fits_v1(9 + -100, -100, -5, 5)", "false"},
+		{"queen.kv_incr_fits_v1(0 + 1, 1, 9, 3)", "true"}, // min above max: each holds its own direction
+		{"queen.kv_incr_fits_v1(0 + 5, 5, 9, 3)", "false"},
+		{"queen.kv_incr_fits_v1(1e36 + 0, 0, null, null)", "true"},
+		{"queen.kv_incr_fits_v1(1e36 + 0.000000000000000001, 0.000000000000000001, null, null)", "false"},
+		{"queen.kv_incr_fits_v1(-1e36 + -1, -1, null, null)", "false"},
+		{"queen.kv_incr_fits_v1(5e35 + 5e35, 5e35, null, null)", "true"},
+		{"queen.kv_incr_fits_v1(1e100 + -1, -1, null, null)", "false"}, // stored by a put; the result is out of range
+		{"queen.kv_incr_fits_v1(1e100 + -1e36, -1e36, null, null)", "false"},
+		{"queen.kv_incr_fits_v1(1e-20 + 1, 1, null, null)", "false"}, // 20 decimals
+		{"queen.kv_incr_fits_v1(0.1 + 0.2, 0.2, null, 0.3)", "true"}, // exact
 	})
 }
 

@@ -31,7 +31,7 @@ func TestNullForEverything(t *testing.T) {
 	conn := testdb.New(t, nil).Conn(t)
 	rows, err := conn.Query(t.Context(), `select proname::text, array(select format_type(a, -1) from unnest(proargtypes) as a)
 		from pg_proc where pronamespace = 'queen'::regnamespace and prokind = 'f'
-		and proname !~ '^kv_(op_(put|delete|incr|touch|get)|put_batch|restamp|refuse)' order by proname`)
+		and proname !~ '^kv_(op_(put|delete|incr|touch|get)|run_op|put_batch|apply_batch|restamp|refuse)' order by proname`)
 	must(t, err)
 	type function struct {
 		Name string
