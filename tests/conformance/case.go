@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -48,7 +49,9 @@ func Load(name string) ([]Case, error) {
 		WriteExpiry bool   `json:"write_expiry"`
 		Cases       []Case `json:"cases"`
 	}
-	if err := parseInto(content, &file); err != nil {
+	d := json.NewDecoder(bytes.NewReader(content))
+	d.UseNumber()
+	if err := d.Decode(&file); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if file.Format != "kv-corpus/1" {

@@ -1,113 +1,121 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
-// parse reads JSON whose numbers stay as written (json.Number).
+// parse reads JSON whose numbers stay as written (json.Number). Long strings cost little here,
+// which encoding/json can't say, least of all under the race detector: some answers are 4 MiB.
 func parse(text []byte) (any, error) {
-	var v any
-	return v, parseInto(text, &v)
-}
-
-func parseInto(text []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(v); err != nil {
-		return err
+	p := parser{string(text)}
+	v, err := p.value()
+	if err == nil && strings.TrimLeft(p.rest, space) != "" {
+		err = fmt.Errorf("%.40q after the value", p.rest)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one JSON value")
-	}
-	return nil
+	return v, err
 }
 
-// text writes a value: members sorted by name, numbers as they were read, everything but
-// printable ASCII escaped. Equal values have equal texts, and the cases' digests are of this
-// very form.
-func text(v any) string {
-	var b strings.Builder
-	write(&b, v)
-	return b.String()
-}
+const space = " \t\r\n"
 
-func write(b *strings.Builder, v any) {
-	switch v := v.(type) {
-	case nil:
-		b.WriteString("null")
-	case bool:
-		fmt.Fprint(b, v)
-	case json.Number:
-		b.WriteString(v.String())
-	case string:
-		writeString(b, v)
-	case []any:
-		b.WriteByte('[')
-		for i, x := range v {
-			if i > 0 {
-				b.WriteString(", ")
+// parser reads JSON from the beginning of rest.
+type parser struct{ rest string }
+
+func (p *parser) value() (any, error) {
+	p.rest = strings.TrimLeft(p.rest, space)
+	switch {
+	case p.take("{"):
+		m := map[string]any{}
+		return m, p.list("}", func() error {
+			name, err := p.string()
+			if err != nil {
+				return err
 			}
-			write(b, x)
-		}
-		b.WriteByte(']')
-	case map[string]any:
-		b.WriteByte('{')
-		for i, name := range names(v) {
-			if i > 0 {
-				b.WriteString(", ")
+			if p.rest = strings.TrimLeft(p.rest, space); !p.take(":") {
+				return p.unexpected()
 			}
-			writeString(b, name)
-			b.WriteString(": ")
-			write(b, v[name])
+			m[name], err = p.value()
+			return err
+		})
+	case p.take("["):
+		list := []any{}
+		err := p.list("]", func() error {
+			v, err := p.value()
+			list = append(list, v)
+			return err
+		})
+		return list, err
+	case strings.HasPrefix(p.rest, `"`):
+		return p.string()
+	case p.take("null"):
+		return nil, nil
+	case p.take("true"):
+		return true, nil
+	case p.take("false"):
+		return false, nil
+	}
+	n := strings.IndexFunc(p.rest, func(r rune) bool { return !strings.ContainsRune("+-.0123456789eE", r) })
+	if n < 0 {
+		n = len(p.rest)
+	}
+	number := p.rest[:n]
+	if !json.Valid([]byte(number)) {
+		return nil, p.unexpected()
+	}
+	p.rest = p.rest[n:]
+	return json.Number(number), nil
+}
+
+// list reads what stands between commas, up to end.
+func (p *parser) list(end string, one func() error) error {
+	if p.rest = strings.TrimLeft(p.rest, space); p.take(end) {
+		return nil
+	}
+	for {
+		p.rest = strings.TrimLeft(p.rest, space)
+		if err := one(); err != nil {
+			return err
 		}
-		b.WriteByte('}')
-	default:
-		panic(fmt.Sprintf("conformance: %T is no JSON", v))
+		switch p.rest = strings.TrimLeft(p.rest, space); {
+		case p.take(end):
+			return nil
+		case !p.take(","):
+			return p.unexpected()
+		}
 	}
 }
 
-var shortEscapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
-
-func writeString(b *strings.Builder, s string) {
-	b.WriteByte('"')
-	for s != "" {
-		plain := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
-		if plain < 0 {
-			plain = len(s)
+func (p *parser) string() (string, error) {
+	if !strings.HasPrefix(p.rest, `"`) {
+		return "", p.unexpected()
+	}
+	end := 1
+	for {
+		n := strings.IndexByte(p.rest[end:], '"')
+		if n < 0 {
+			return "", p.unexpected()
 		}
-		b.WriteString(s[:plain])
-		s = s[plain:]
-		if s == "" {
-			break
-		}
-		r, size := utf8.DecodeRuneInString(s)
-		s = s[size:]
-		switch esc, ok := shortEscapes[r]; {
-		case ok:
-			b.WriteString(esc)
-		case r > 0xFFFF:
-			hi, lo := utf16.EncodeRune(r)
-			fmt.Fprintf(b, `\u%04x\u%04x`, hi, lo)
-		default:
-			fmt.Fprintf(b, `\u%04x`, r)
+		end += n + 1
+		if body := p.rest[:end-1]; (len(body)-len(strings.TrimRight(body, `\`)))%2 == 0 {
+			break // the quote is not escaped
 		}
 	}
-	b.WriteByte('"')
+	literal := p.rest[:end]
+	p.rest = p.rest[end:]
+	if strings.IndexByte(literal, '\\') < 0 {
+		return literal[1 : len(literal)-1], nil
+	}
+	var s string
+	err := json.Unmarshal([]byte(literal), &s)
+	return s, err
 }
 
-func names(m map[string]any) []string {
-	list := make([]string, 0, len(m))
-	for name := range m {
-		list = append(list, name)
-	}
-	slices.Sort(list)
-	return list
+func (p *parser) take(prefix string) (ok bool) {
+	p.rest, ok = strings.CutPrefix(p.rest, prefix)
+	return ok
+}
+
+func (p *parser) unexpected() error {
+	return fmt.Errorf("%.40q is not the JSON that belongs here", p.rest)
 }
