@@ -3,6 +3,8 @@ package sql
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,31 +30,37 @@ func expiry(t *testing.T, q queryer, key string) (at time.Time) {
 func TestNowIsTheClock(t *testing.T) {
 	t.Parallel()
 	conn := testdb.New(t, nil).Conn(t)
-	tx, err := conn.Begin(t.Context())
-	must(t, err)
-	defer tx.Rollback(t.Context())
-	scan(t, tx, "select now()", nil, new(time.Time))
-	_, err = tx.Exec(t.Context(), "select pg_sleep(0.06)") // longer than the lifetimes below
-	must(t, err)
-	for key, statement := range map[string]string{
-		"put":         `select queen.kv_apply_v1('[{"op": "put", "ns": "n", "key": "put", "value": 1, "ttlMs": 50}]')`,
-		"putIfAbsent": `select queen.kv_apply_v1('[{"op": "putIfAbsent", "ns": "n", "key": "putIfAbsent", "value": 1, "ttlMs": 50}]')`,
-		"incr":        `select queen.kv_apply_v1('[{"op": "incr", "ns": "n", "key": "incr", "delta": 1, "ttlMs": 50}]')`,
-		"touch":       `select queen.kv_apply_v1('[{"op": "put", "ns": "n", "key": "touch", "value": 1, "forever": true}, {"op": "touch", "ns": "n", "key": "touch", "ttlMs": 50}]')`,
-		"puts":        `select queen.kv_apply_v1('[{"op": "put", "ns": "n", "key": "puts", "value": 1, "ttlMs": 50}, ` + put("beside") + `]')`,
-		"once":        `select queen.kv_once_begin_v1('n', 'once', 50)`,
-		// The call comes late in its own statement, too.
-		"late": `select queen.kv_apply_v1(jsonb_build_array(jsonb_build_object('op', 'put', 'ns', 'n', 'key', 'late', 'value', s.v, 'ttlMs', 50)))
-			from (select pg_sleep(0.06)::text as v offset 0) as s`,
-	} {
-		before := clock(t, tx)
-		_, err := tx.Exec(t.Context(), statement)
+	for _, ttl := range []time.Duration{50 * time.Millisecond, time.Minute} { // over since the transaction began, and not
+		tx, err := conn.Begin(t.Context())
 		must(t, err)
-		after := clock(t, tx)
-		at := expiry(t, tx, key)
-		if from := at.Add(-50 * time.Millisecond); from.Before(before) || from.After(after) {
-			t.Errorf("%s: lives from %v, want a time from %v to %v", key, from, before, after)
+		scan(t, tx, "select now()", nil, new(time.Time))
+		_, err = tx.Exec(t.Context(), "select pg_sleep(0.06)")
+		must(t, err)
+		for key, statement := range map[string]string{
+			"put":         `select queen.kv_apply_v1('[{"op": "put", "ns": "n", "key": "put", "value": 1, "ttlMs": TTL}]')`,
+			"put, expect": `select queen.kv_apply_v1('[{"op": "put", "ns": "n", "key": "put, expect", "value": 1, "expect": 0, "ttlMs": TTL}]')`,
+			"putIfAbsent": `select queen.kv_apply_v1('[{"op": "putIfAbsent", "ns": "n", "key": "putIfAbsent", "value": 1, "ttlMs": TTL}]')`,
+			"incr":        `select queen.kv_apply_v1('[{"op": "incr", "ns": "n", "key": "incr", "delta": 1, "ttlMs": TTL}]')`,
+			"touch": `select queen.kv_apply_v1('[{"op": "put", "ns": "n", "key": "touch", "value": 1, "forever": true},
+				{"op": "touch", "ns": "n", "key": "touch", "ttlMs": TTL}]')`,
+			"puts": `select queen.kv_apply_v1('[{"op": "put", "ns": "n", "key": "puts", "value": 1, "ttlMs": TTL}, ` + put("beside") + `]')`,
+			"once": `select queen.kv_once_begin_v1('n', 'once', TTL)`,
+			// The call comes late in its own statement, too.
+			"late": `select queen.kv_apply_v1(jsonb_build_array(jsonb_build_object('op', 'put', 'ns', 'n', 'key', 'late', 'value', s.v, 'ttlMs', TTL)))
+				from (select pg_sleep(0.06)::text as v offset 0) as s`,
+		} {
+			before := clock(t, tx)
+			if key == "late" {
+				before = before.Add(60 * time.Millisecond)
+			}
+			_, err := tx.Exec(t.Context(), strings.ReplaceAll(statement, "TTL", strconv.FormatInt(ttl.Milliseconds(), 10)))
+			must(t, err)
+			after := clock(t, tx)
+			if from := expiry(t, tx, key).Add(-ttl); from.Before(before) || from.After(after) {
+				t.Errorf("%s for %v: lives from %v, want a time from %v to %v", key, ttl, from, before, after)
+			}
 		}
+		must(t, tx.Rollback(t.Context()))
 	}
 }
 
