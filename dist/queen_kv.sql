@@ -265,7 +265,7 @@ language plpgsql volatile parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_code constant text := split_part(p_fault, ' ', 1);
+  v_code constant text collate "C" := split_part(p_fault collate "C", ' ', 1);  -- a caller's collation may know no substrings
 begin
   raise exception using
     message = v_code,
@@ -1586,7 +1586,7 @@ begin
   if v_role is null then
     perform queen.kv_refuse_v1('kv_bad_request p_role must be a role; nothing is granted to PUBLIC');
   end if;
-  if p_level is null or p_level not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
+  if p_level is null or p_level collate "C" not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
     perform queen.kv_refuse_v1('kv_bad_request p_level must be one of reader, writer, sweeper, admin, none');
   end if;
 

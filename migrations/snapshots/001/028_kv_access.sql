@@ -56,7 +56,7 @@ begin
   if v_role is null then
     perform queen.kv_refuse_v1('kv_bad_request p_role must be a role; nothing is granted to PUBLIC');
   end if;
-  if p_level is null or p_level not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
+  if p_level is null or p_level collate "C" not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
     perform queen.kv_refuse_v1('kv_bad_request p_level must be one of reader, writer, sweeper, admin, none');
   end if;
 

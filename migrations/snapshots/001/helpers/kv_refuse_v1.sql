@@ -6,7 +6,7 @@ language plpgsql volatile parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_code constant text := split_part(p_fault, ' ', 1);
+  v_code constant text collate "C" := split_part(p_fault collate "C", ' ', 1);  -- a caller's collation may know no substrings
 begin
   raise exception using
     message = v_code,
