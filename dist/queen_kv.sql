@@ -447,8 +447,8 @@ end;
 $$;
 comment on function queen.kv_page_fault_v1(jsonb, boolean) is 'NULL for a good getPrefix, else the first fault.';
 
--- kv_unknown_field_fault_v1: the fault that names the first (in byte order) field of an op that is not in p_fields. At most 100
--- characters of the name are shown.
+-- kv_unknown_field_fault_v1: the fault that names the first (in byte order) field of an op that is not in p_fields; NULL when there
+-- is none. At most 100 characters of the name are shown.
 create or replace function queen.kv_unknown_field_fault_v1(p_op jsonb, p_fields text[]) returns text
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -456,7 +456,8 @@ as $$
 begin
   return (
     select 'kv_unknown_field the op ' || (p_op ->> 'op') || ' knows no field named ' || left(min(f.field collate "C"), 100)
-    from jsonb_object_keys(p_op - p_fields) as f (field));
+    from jsonb_object_keys(p_op) as f (field)
+    where f.field <> all (p_fields));
 end;
 $$;
 comment on function queen.kv_unknown_field_fault_v1(jsonb, text[]) is 'The fault that names a field which the op doesn''t know.';
@@ -490,7 +491,10 @@ begin
     when 'getPrefix'          then v_fields := '{op,ns,prefix,after,limit,keysOnly}';
     else null;
   end case;
-  if v_fields is null or p_op - v_fields <> '{}' then
+  -- Not `-` on what is large enough to be nested deep: it builds what is left anew, which takes more stack than reading it did.
+  if v_fields is null
+     or (case when pg_column_size(p_op) <= 8 * queen.kv_limit_v1('value_depth') then p_op - v_fields <> '{}'
+              else queen.kv_unknown_field_fault_v1(p_op, v_fields) is not null end) then
     return case
       when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
       when jsonb_typeof(p_op -> 'op') is distinct from 'string' then 'kv_bad_request op must be a string'

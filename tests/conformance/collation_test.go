@@ -29,15 +29,13 @@ const expiryOfK = `queen.kv_apply_v1('[{"op": "get", "ns": "n", "key": "k"}]', p
 
 var textCalls = []textCall{
 	{"kv_limit_v1", "ops", "OPS", "", "array[queen.kv_limit_v1(a), queen.kv_limit_v1(b)]", "{256,NULL}"},
-	{"kv_integer_path_v1", "f", "F", "", `array['{"f": 5}' @@ queen.kv_integer_path_v1(a, 1, 5), '{"f": 5}' @@ queen.kv_integer_path_v1(b, 1, 5)]`, "{t,f}"},
-	{"kv_run_op_v1", "get", "", "", `queen.kv_run_op_v1(a, '{"op": "get", "ns": "n", "key": "k"}', 0, queen.kv_default_tenant_v1(), now(), false) -> 'found'`, "true"},
+	{"kv_integer_path_v1", "f", "F", "", `array['{"f": 5}' @@ queen.kv_integer_path_v1(a, 1, 5), '{"f": 5}' @@ queen.kv_integer_path_v1(b, 1, 5)]`, "{t,NULL}"},
 	{"kv_prefix_end_v1", "a\U0010FFFF", "\U0010FFFF", "ß", `array[queen.kv_prefix_end_v1(a) = 'b' collate "C",
 		queen.kv_prefix_end_v1(b) = repeat(chr(1114111), 513) collate "C", queen.kv_prefix_end_v1(c) = 'à' collate "C"]`, "{t,t,t}"},
 	{"kv_namespace_fault_v1", "n.s", "N", "ä", `array[queen.kv_namespace_fault_v1(a), left(queen.kv_namespace_fault_v1(b), 16),
 		left(queen.kv_namespace_fault_v1(c), 16)]`, "{NULL,kv_bad_namespace,kv_bad_namespace}"},
 	{"kv_key_fault_v1", "K", "", "", "array[queen.kv_key_fault_v1(a) is null, queen.kv_key_fault_v1(b) is null]", "{t,f}"},
 	{"kv_number_fault_v1", "delta", "", "", "queen.kv_number_fault_v1(a, '5') is null", "true"},
-	{"kv_op_fields_v1", "get", "GET", "", "array[cardinality(queen.kv_op_fields_v1(a)), cardinality(queen.kv_op_fields_v1(b))]", "{3,NULL}"},
 	{"kv_unknown_field_fault_v1", "op", "ns", "", `queen.kv_unknown_field_fault_v1('{"op": "get", "a": 1, "B": 2}', many)`,
 		"kv_unknown_field the op get knows no field named B"},
 	{"kv_row_v1", "K", "", "", "queen.kv_row_v1(a, '1', 1, null, null) -> 'key'", `"K"`},

@@ -27,7 +27,10 @@ begin
     when 'getPrefix'          then v_fields := '{op,ns,prefix,after,limit,keysOnly}';
     else null;
   end case;
-  if v_fields is null or p_op - v_fields <> '{}' then
+  -- Not `-` on what is large enough to be nested deep: it builds what is left anew, which takes more stack than reading it did.
+  if v_fields is null
+     or (case when pg_column_size(p_op) <= 8 * queen.kv_limit_v1('value_depth') then p_op - v_fields <> '{}'
+              else queen.kv_unknown_field_fault_v1(p_op, v_fields) is not null end) then
     return case
       when jsonb_typeof(p_op) <> 'object' then 'kv_bad_request an op must be an object'
       when jsonb_typeof(p_op -> 'op') is distinct from 'string' then 'kv_bad_request op must be a string'
