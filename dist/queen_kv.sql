@@ -32,12 +32,6 @@ begin
       message = 'queen.kv needs PostgreSQL 14 or newer; this is ' || current_setting('server_version'),
       errcode = '0A000';
   end if;
-  if 65536 not between 256 and 1048576 then
-    raise exception using
-      message = 'the value ceiling must be from 256 to 1048576 bytes',
-      errcode = '22023',
-      hint = 'Leave value_bytes out of the installation''s data for 65536.';
-  end if;
   if to_regnamespace('queen') is null then
     create schema queen;
   end if;
@@ -71,6 +65,17 @@ begin atomic
   end::bigint;
 end;
 comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its name; NULL for an unknown name.';
+
+do $$
+begin
+  if queen.kv_limit_v1('value_bytes') not between 256 and 1048576 then
+    raise exception using
+      message = 'the value ceiling must be from 256 to 1048576 bytes',
+      errcode = '22023',
+      hint = 'Leave value_bytes out of the installation''s data for 65536.';
+  end if;
+end;
+$$;
 
 -- kv_default_tenant_v1: the tenant of callers who name none.
 create or replace function queen.kv_default_tenant_v1() returns uuid

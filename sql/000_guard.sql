@@ -20,12 +20,6 @@ begin
       message = 'queen.kv needs PostgreSQL 14 or newer; this is ' || current_setting('server_version'),
       errcode = '0A000';
   end if;
-  if {{ .value_bytes | default 65536 | int64 }} not between 256 and 1048576 then
-    raise exception using
-      message = 'the value ceiling must be from 256 to 1048576 bytes',
-      errcode = '22023',
-      hint = 'Leave value_bytes out of the installation''s data for 65536.';
-  end if;
   if to_regnamespace('queen') is null then
     create schema queen;
   end if;

@@ -25,3 +25,14 @@ begin atomic
   end::bigint;
 end;
 comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its name; NULL for an unknown name.';
+
+do $$
+begin
+  if queen.kv_limit_v1('value_bytes') not between 256 and 1048576 then
+    raise exception using
+      message = 'the value ceiling must be from 256 to 1048576 bytes',
+      errcode = '22023',
+      hint = 'Leave value_bytes out of the installation''s data for 65536.';
+  end if;
+end;
+$$;
