@@ -5,7 +5,6 @@ package sql
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -80,5 +79,5 @@ func apply(ctx context.Context, q queryer, ops, now string) string {
 
 // put is an op that writes the value 1 for ever.
 func put(key string) string {
-	return fmt.Sprintf(`{"op": "put", "ns": "n", "key": %q, "value": 1, "forever": true}`, key)
+	return `{"op": "put", "ns": "n", "key": ` + quoteJSON(key) + `, "value": 1, "forever": true}`
 }
