@@ -10,7 +10,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test verify lint dist snapshot bench-sql $(WITH_POSTGRES)
+.PHONY: help demo test proof verify lint dist snapshot bench-sql $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -21,6 +21,9 @@ demo: $(WITH_POSTGRES) ## get a PostgreSQL and run the main job: plainly, killed
 
 test: $(WITH_POSTGRES) ## get a PostgreSQL and run every test of every module, with the race detector
 	$(WITH_POSTGRES) -- sh .ci/test $(MODULES)
+
+proof: $(WITH_POSTGRES) ## get a PostgreSQL and run the long forms of the tests (hours with the default sizes)
+	$(WITH_POSTGRES) -- sh .ci/proof
 
 verify: $(WITH_POSTGRES) ## check that dist/ and migrations/ are what sql/ makes, and that all ways to install agree
 	$(WITH_POSTGRES) -- sh -c 'cd tests && go test -count=1 ./verify'
