@@ -127,23 +127,32 @@ begin
     v_op := p_ops -> 0;
   end if;
 
-  v_fault := queen.kv_op_fault_v1(v_op, p_in_wire);
-  if v_fault is not null then
-    perform queen.kv_refuse_v1(v_fault, 0);
-  end if;
+  -- The most usual ops are asked for what could be wrong with them here, the others by kv_check_op_v1.
   case v_op ->> 'op'
     when 'get' then
+      if queen.kv_plain_get_v1(v_op) is not true then
+        perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      end if;
       select jsonb_build_array(g.result) into v_result from queen.kv_op_get_v1(v_op, 0, p_tenant, v_now) as g;
       return case when found then v_result else jsonb_build_array(queen.kv_op_not_found_v1(v_op, 0)) end;
     when 'put', 'putIfAbsent' then
+      if queen.kv_plain_put_v1(v_op) is not true then
+        perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      end if;
       return jsonb_build_array(queen.kv_op_put_v1(v_op, 0, p_tenant, v_now, p_now is null));
     when 'incr' then
+      if queen.kv_plain_incr_v1(v_op) is not true then
+        perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      end if;
       return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null));
     when 'touch' then
+      perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_touch_v1(v_op, 0, p_tenant, v_now, p_now is null));
     when 'delete' then
+      perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_delete_v1(v_op, 0, p_tenant, v_now));
-    when 'getMany', 'getPrefix' then
+    else
+      -- getMany and getPrefix, and what is no op at all, which is refused there.
       return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
   end case;
 end;

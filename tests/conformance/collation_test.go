@@ -38,6 +38,8 @@ var textCalls = []textCall{
 	{"kv_number_fault_v1", "delta", "", "", "queen.kv_number_fault_v1(a, '5') is null", "true"},
 	{"kv_unknown_field_fault_v1", "op", "ns", "", `queen.kv_unknown_field_fault_v1('{"op": "get", "a": 1, "B": 2}', many)`,
 		"kv_unknown_field the op get knows no field named B"},
+	{"kv_plain_op_v1", "ns", "key", "", `queen.kv_plain_op_v1('{"ns": "n", "key": "k"}', many)`, "true"},
+	{"kv_plain_op_v1", "ns", "KEY", "", `queen.kv_plain_op_v1('{"ns": "n", "key": "k"}', many)`, "false"},
 	{"kv_row_v1", "K", "", "", "queen.kv_row_v1(a, '1', 1, null, null) -> 'key'", `"K"`},
 	{"kv_verdict_v1", "exists", "", "", `queen.kv_verdict_v1('{"op": "put"}', 0, a, '1', 1, null) -> 'reason'`, `"exists"`},
 	{"kv_lost_v1", "exists", "", "", `queen.kv_lost_v1('{"op": "put"}', 0, a, '1', 1, null) -> 'reason'`, `"exists"`},

@@ -28,9 +28,14 @@
 {{ template "helpers/kv_page_fault_v1.sql" . }}
 {{ template "helpers/kv_unknown_field_fault_v1.sql" . }}
 {{ template "helpers/kv_op_fault_v1.sql" . }}
+{{ template "helpers/kv_plain_op_v1.sql" . }}
+{{ template "helpers/kv_plain_get_v1.sql" . }}
+{{ template "helpers/kv_plain_put_v1.sql" . }}
+{{ template "helpers/kv_plain_incr_v1.sql" . }}
 {{ template "helpers/kv_op_keys_v1.sql" . }}
 {{ template "helpers/kv_call_fault_v1.sql" . }}
 {{ template "024_kv.sql" . }}
+{{ template "ops/kv_check_op_v1.sql" . }}
 {{ template "ops/kv_plan_v1.sql" . }}
 {{ template "ops/kv_lost_v1.sql" . }}
 {{ template "ops/kv_restamp_v1.sql" . }}
