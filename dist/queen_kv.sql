@@ -479,10 +479,11 @@ language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_op constant text := p_op ->> 'op';
+  -- Only a string is taken as text: that of [1e131071, ...] may be 900 MB.
+  v_op constant text := case when jsonb_typeof(p_op -> 'op') = 'string' then p_op ->> 'op' end;
+  v_ns constant text := case when jsonb_typeof(p_op -> 'ns') = 'string' then p_op ->> 'ns' end;
+  v_key constant text := case when jsonb_typeof(p_op -> 'key') = 'string' then p_op ->> 'key' end;
   v_fields text[];
-  v_ns text := p_op ->> 'ns';
-  v_key text := p_op ->> 'key';
   v_fault text;
 begin
   -- The fields each op knows. Another one is refused, because a misspelt `expect` would turn a compare-and-set into an overwrite.
@@ -508,13 +509,9 @@ begin
         'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
       else queen.kv_unknown_field_fault_v1(p_op, v_fields)
     end;
-  elsif p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
-    v_ns := case when jsonb_typeof(p_op -> 'ns') = 'string' then v_ns end;
-    v_key := case when jsonb_typeof(p_op -> 'key') = 'string' then v_key end;
-    if v_op in ('getMany', 'getPrefix') then
-      return coalesce(queen.kv_namespace_fault_v1(v_ns),
-        case v_op when 'getMany' then queen.kv_keys_fault_v1(p_op -> 'keys') else queen.kv_page_fault_v1(p_op, p_in_wire) end);
-    end if;
+  elsif v_op in ('getMany', 'getPrefix') then
+    return coalesce(queen.kv_namespace_fault_v1(v_ns),
+      case v_op when 'getMany' then queen.kv_keys_fault_v1(p_op -> 'keys') else queen.kv_page_fault_v1(p_op, p_in_wire) end);
   end if;
   v_fault := coalesce(queen.kv_namespace_fault_v1(v_ns), queen.kv_key_fault_v1(v_key));
   if v_fault is not null or v_op = 'get' then
@@ -761,27 +758,27 @@ begin
   end if;
 
   -- The most usual ops are asked for what could be wrong with them here, the others by kv_check_op_v1.
-  case v_op ->> 'op'
-    when 'get' then
+  case v_op -> 'op'
+    when '"get"' then
       if queen.kv_plain_get_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
       select jsonb_build_array(g.result) into v_result from queen.kv_op_get_v1(v_op, 0, p_tenant, v_now) as g;
       return case when found then v_result else jsonb_build_array(queen.kv_op_not_found_v1(v_op, 0)) end;
-    when 'put', 'putIfAbsent' then
+    when '"put"', '"putIfAbsent"' then
       if queen.kv_plain_put_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
       return jsonb_build_array(queen.kv_op_put_v1(v_op, 0, p_tenant, v_now, p_now is null));
-    when 'incr' then
+    when '"incr"' then
       if queen.kv_plain_incr_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
       return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null));
-    when 'touch' then
+    when '"touch"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_touch_v1(v_op, 0, p_tenant, v_now, p_now is null));
-    when 'delete' then
+    when '"delete"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_delete_v1(v_op, 0, p_tenant, v_now));
     else
@@ -840,7 +837,7 @@ begin
       f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
     from (
       select e.op, (e.position - 1)::integer as index,
-        case when case e.op ->> 'op' when 'put' then queen.kv_plain_put_v1(e.op) when 'get' then queen.kv_plain_get_v1(e.op) end then null
+        case when case e.op -> 'op' when '"put"' then queen.kv_plain_put_v1(e.op) when '"get"' then queen.kv_plain_get_v1(e.op) end then null
              else queen.kv_op_fault_v1(e.op, p_in_wire) end as fault
       from jsonb_array_elements(p_ops) with ordinality as e (op, position)
       offset 0

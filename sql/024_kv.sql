@@ -128,27 +128,27 @@ begin
   end if;
 
   -- The most usual ops are asked for what could be wrong with them here, the others by kv_check_op_v1.
-  case v_op ->> 'op'
-    when 'get' then
+  case v_op -> 'op'
+    when '"get"' then
       if queen.kv_plain_get_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
       select jsonb_build_array(g.result) into v_result from queen.kv_op_get_v1(v_op, 0, p_tenant, v_now) as g;
       return case when found then v_result else jsonb_build_array(queen.kv_op_not_found_v1(v_op, 0)) end;
-    when 'put', 'putIfAbsent' then
+    when '"put"', '"putIfAbsent"' then
       if queen.kv_plain_put_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
       return jsonb_build_array(queen.kv_op_put_v1(v_op, 0, p_tenant, v_now, p_now is null));
-    when 'incr' then
+    when '"incr"' then
       if queen.kv_plain_incr_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
       return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null));
-    when 'touch' then
+    when '"touch"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_touch_v1(v_op, 0, p_tenant, v_now, p_now is null));
-    when 'delete' then
+    when '"delete"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_delete_v1(v_op, 0, p_tenant, v_now));
     else

@@ -37,6 +37,33 @@ func TestExpandingNumbers(t *testing.T) {
 	}
 }
 
+// The same where it is no value: nothing but a string may be taken as text.
+func TestExpandingNumbersOutsideTheValue(t *testing.T) {
+	t.Parallel()
+	db := testdb.New(t, nil)
+	big := "[" + strings.Repeat("1e131071,", 20999) + "1e131071]"
+	for where, c := range map[string]struct{ op, code string }{
+		"the op":       {big, "kv_bad_request"},
+		"op":           {`{"op": ` + big + `}`, "kv_bad_request"},
+		"ns":           {`{"op": "get", "key": "k", "ns": ` + big + `}`, "kv_bad_namespace"},
+		"key":          {`{"op": "get", "ns": "n", "key": ` + big + `}`, "kv_bad_key"},
+		"keys":         {`{"op": "getMany", "ns": "n", "keys": ` + big + `}`, "kv_bad_key"},
+		"in keys":      {`{"op": "getMany", "ns": "n", "keys": [` + big + `]}`, "kv_bad_key"},
+		"prefix":       {`{"op": "getPrefix", "ns": "n", "prefix": ` + big + `}`, "kv_bad_request"},
+		"after":        {`{"op": "getPrefix", "ns": "n", "prefix": "p", "after": ` + big + `}`, "kv_bad_request"},
+		"limit":        {`{"op": "getPrefix", "ns": "n", "prefix": "p", "limit": ` + big + `}`, "kv_bad_request"},
+		"keysOnly":     {`{"op": "getPrefix", "ns": "n", "prefix": "p", "keysOnly": ` + big + `}`, "kv_bad_request"},
+		"ttlMs":        {`{"op": "touch", "ns": "n", "key": "k", "ttlMs": ` + big + `}`, "kv_bad_ttl"},
+		"forever":      {`{"op": "touch", "ns": "n", "key": "k", "forever": ` + big + `}`, "kv_bad_request"},
+		"expect":       {`{"op": "delete", "ns": "n", "key": "k", "expect": ` + big + `}`, "kv_bad_expect"},
+		"required":     {`{"op": "delete", "ns": "n", "key": "k", "required": ` + big + `}`, "kv_bad_request"},
+		"delta":        {`{"op": "incr", "ns": "n", "key": "k", "forever": true, "delta": ` + big + `}`, "kv_bad_request"},
+		"no known one": {`{"op": "get", "ns": "n", "key": "k", "x": ` + big + `}`, "kv_unknown_field"},
+	} {
+		t.Run(where, func(t *testing.T) { refusedCheaply(t, db, "["+c.op+"]", c.code) })
+	}
+}
+
 // The deepest JSON that the server takes, in every place of an op where JSON can be.
 func TestDeepestNesting(t *testing.T) {
 	t.Parallel()

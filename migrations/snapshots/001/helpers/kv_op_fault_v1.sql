@@ -10,10 +10,11 @@ language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_op constant text := p_op ->> 'op';
+  -- Only a string is taken as text: that of [1e131071, ...] may be 900 MB.
+  v_op constant text := case when jsonb_typeof(p_op -> 'op') = 'string' then p_op ->> 'op' end;
+  v_ns constant text := case when jsonb_typeof(p_op -> 'ns') = 'string' then p_op ->> 'ns' end;
+  v_key constant text := case when jsonb_typeof(p_op -> 'key') = 'string' then p_op ->> 'key' end;
   v_fields text[];
-  v_ns text := p_op ->> 'ns';
-  v_key text := p_op ->> 'key';
   v_fault text;
 begin
   -- The fields each op knows. Another one is refused, because a misspelt `expect` would turn a compare-and-set into an overwrite.
@@ -39,13 +40,9 @@ begin
         'kv_tenant_not_an_input the tenant is an argument of the call, never a field of an op'
       else queen.kv_unknown_field_fault_v1(p_op, v_fields)
     end;
-  elsif p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"' is not true then
-    v_ns := case when jsonb_typeof(p_op -> 'ns') = 'string' then v_ns end;
-    v_key := case when jsonb_typeof(p_op -> 'key') = 'string' then v_key end;
-    if v_op in ('getMany', 'getPrefix') then
-      return coalesce(queen.kv_namespace_fault_v1(v_ns),
-        case v_op when 'getMany' then queen.kv_keys_fault_v1(p_op -> 'keys') else queen.kv_page_fault_v1(p_op, p_in_wire) end);
-    end if;
+  elsif v_op in ('getMany', 'getPrefix') then
+    return coalesce(queen.kv_namespace_fault_v1(v_ns),
+      case v_op when 'getMany' then queen.kv_keys_fault_v1(p_op -> 'keys') else queen.kv_page_fault_v1(p_op, p_in_wire) end);
   end if;
   v_fault := coalesce(queen.kv_namespace_fault_v1(v_ns), queen.kv_key_fault_v1(v_key));
   if v_fault is not null or v_op = 'get' then

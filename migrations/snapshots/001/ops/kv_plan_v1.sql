@@ -30,7 +30,7 @@ begin
       f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
     from (
       select e.op, (e.position - 1)::integer as index,
-        case when case e.op ->> 'op' when 'put' then queen.kv_plain_put_v1(e.op) when 'get' then queen.kv_plain_get_v1(e.op) end then null
+        case when case e.op -> 'op' when '"put"' then queen.kv_plain_put_v1(e.op) when '"get"' then queen.kv_plain_get_v1(e.op) end then null
              else queen.kv_op_fault_v1(e.op, p_in_wire) end as fault
       from jsonb_array_elements(p_ops) with ordinality as e (op, position)
       offset 0
