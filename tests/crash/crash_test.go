@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/queenkv/queenkv/tests/proof"
 )
 
 func TestMain(m *testing.M) {
@@ -37,8 +37,8 @@ const (
 // TestCrash: every acknowledged effect is there once, none twice, every marker has its effect and the reverse.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	size := number(t, sizeVariable, shortSize)
-	seed := number(t, seedVariable, int(time.Now().UnixNano()%1_000_000))
+	size := proof.Size(t, sizeVariable, shortSize)
+	seed := proof.Size(t, seedVariable, 1+int(time.Now().UnixNano()%1_000_000))
 	t.Logf("%s=%d %s=%d chooses these faults again", sizeVariable, size, seedVariable, seed)
 
 	c := newCluster(t)
@@ -49,12 +49,13 @@ func TestCrash(t *testing.T) {
 	began := time.Now()
 	l.run(t, func() {
 		for i, f := range faults {
+			begun := time.Now()
 			hit, err := f.strike(t.Context(), l, c)
 			if err != nil {
 				t.Errorf("fault %d: %s: %v", i, f, err)
 				return
 			}
-			t.Logf("fault %d: %s; a COMMIT was under way: %t", i, f, hit)
+			t.Logf("fault %d: %s; a COMMIT was under way: %t; %.2f s", i, f, hit, time.Since(begun).Seconds())
 			if f.at != anywhere && !hit {
 				t.Errorf("fault %d: %s: no COMMIT went unanswered", i, f)
 			}
@@ -77,48 +78,18 @@ func TestCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := check(l.issued, l.acks, r)
-	for _, f := range found {
+	for _, f := range found[:min(len(found), 20)] {
 		t.Error(f)
+	}
+	if len(found) > 20 {
+		t.Errorf("and %d findings more", len(found)-20)
 	}
 	if floor := size / 10; inCommit < floor {
 		t.Errorf("%d of %d faults fell between COMMIT sent and acknowledged, want %d or more", inCommit, size, floor)
 	}
-	report(t, fmt.Sprintf("crash: seed %d: %d faults (%d times the server killed -9, %d clients killed, %d backends terminated, %d sockets cut), "+
+	proof.Report(t, fmt.Sprintf("seed %d: %d faults (%d times the server killed -9, %d clients killed, %d backends terminated, %d sockets cut), "+
 		"%d of them between COMMIT sent and acknowledged; %d deliveries, %d acknowledgements, %d replays; %d unknown outcomes run again, "+
 		"%d of them replayed; %d findings; %.0f s",
 		seed, len(faults), kinds[serverKilled], kinds[clientKilled], kinds[backendTerminated], kinds[socketCut],
 		inCommit, len(r.ledger), len(l.acks), l.replayed, l.unknown, l.again, len(found), time.Since(began).Seconds()))
-}
-
-// number is an environment variable's, or the default.
-func number(t *testing.T, name string, unset int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return unset
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s=%q is not a number above 0", name, text)
-	}
-	return n
-}
-
-// report logs a line, and appends it to the file that KV_TEST_REPORT names, if it does: go test hides what a passing test
-// logs.
-func report(t *testing.T, line string) {
-	t.Helper()
-	t.Log(line)
-	path := os.Getenv("KV_TEST_REPORT")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteString(strings.TrimSuffix(line, "\n") + "\n"); err != nil {
-		t.Fatal(err)
-	}
 }

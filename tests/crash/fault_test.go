@@ -52,7 +52,7 @@ func plan(rng *rand.Rand, n int) []fault {
 	for len(all) < n {
 		for _, i := range rng.Perm(len(deck)) {
 			f := deck[i]
-			f.after = rng.IntN(20)
+			f.after = rng.IntN(100)
 			f.skip = rng.IntN(4)
 			f.lane = rng.IntN(goroutines + children)
 			if f.at == anywhere {
@@ -89,7 +89,7 @@ func (f fault) strike(ctx context.Context, l *load, c *cluster.Cluster) (inCommi
 	case f.at == passed:
 		v = deliverAndCut
 	}
-	defer func() { g.release <- v }() // in vain where it was released: there is room for one
+	defer g.release(v)
 	lane.tap.arm(g)
 	var held *wire
 	select {
@@ -112,8 +112,7 @@ func (f fault) strike(ctx context.Context, l *load, c *cluster.Cluster) (inCommi
 	if err != nil {
 		return false, err
 	}
-	g.release <- v
-	g = newGate(f.at, 0) // for the deferred release
+	g.release(v)
 	for _, w := range struck {
 		select {
 		case <-w.done:

@@ -13,37 +13,6 @@ var (
 	rollbackDone = []byte("C\x00\x00\x00\x0dROLLBACK\x00")
 )
 
-// A moment is where a fault strikes a connection.
-type moment string
-
-const (
-	anywhere moment = "anywhere"               // at any statement of the client's, COMMIT too
-	sent     moment = "COMMIT sent"            // COMMIT has left the client and has not reached the server
-	passed   moment = "COMMIT passed on"       // COMMIT goes to the server, and the connection ends right behind it
-	answered moment = "COMMIT done, not heard" // the server has committed, and its answer has not reached the client
-)
-
-// A verdict is what becomes of what a gate held back.
-type verdict int
-
-const (
-	deliver verdict = iota // it goes on, wherever that leads
-	lose                   // it is lost, and the connection is cut
-	deliverAndCut
-)
-
-// A gate holds the first connection that comes to its moment, skip times not, until it is released.
-type gate struct {
-	at      moment
-	skip    int
-	reached chan *wire // gets the connection held
-	release chan verdict
-}
-
-func newGate(at moment, skip int) *gate {
-	return &gate{at: at, skip: skip, reached: make(chan *wire, 1), release: make(chan verdict, 1)}
-}
-
 // A tap is a proxy's memory: its connections, and the gate that waits for one of them.
 type tap struct {
 	mu      sync.Mutex
@@ -153,26 +122,4 @@ func (w *wire) fromServer(data []byte) verdict {
 		w.committing = false
 	}
 	return v
-}
-
-// meet takes the tap's gate away when this is its moment.
-func (t *tap) meet(w *wire, now func(at moment) bool) *gate {
-	g := t.gate
-	if g == nil || w.deaf || !now(g.at) {
-		return nil
-	}
-	if g.skip > 0 {
-		g.skip--
-		return nil
-	}
-	t.gate = nil
-	return g
-}
-
-func (g *gate) hold(w *wire) verdict {
-	if g == nil {
-		return deliver
-	}
-	g.reached <- w
-	return <-g.release
 }
