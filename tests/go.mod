@@ -6,6 +6,7 @@ replace github.com/queenkv/queenkv => ..
 
 require (
 	github.com/Shopify/toxiproxy/v2 v2.5.0
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/jackc/pgx/v5 v5.13.0
 	github.com/jackc/tern/v2 v2.3.4
 	github.com/moby/moby/api v1.56.1

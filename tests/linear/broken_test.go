@@ -1,0 +1,100 @@
+package linear
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/queenkv/queenkv/tests/testdb"
+)
+
+// A breakage is a wrong build: one change to the body of one function, in a database of its own.
+type breakage struct {
+	name      string
+	isolation string
+	function  string
+	old, new  string
+}
+
+var breakages = []breakage{
+	{
+		name: "verdict from the old snapshot", isolation: "read committed", function: "kv_op_put_v1",
+		old: "  end loop;",
+		new: `if v_expect > 0 then
+				return queen.kv_lost_v1(p_op, p_index, 'version', v_seen.value, v_seen.version, v_seen.expires_at);
+			end if;
+			end loop;`,
+	},
+	{
+		name: "answer from the old snapshot", isolation: "read committed", function: "kv_op_touch_v1",
+		old: "returning kv.value, kv.version, kv.expires_at into v_seen;",
+		new: ";",
+	},
+	{
+		name: "expect dropped from the UPDATE", isolation: "read committed", function: "kv_op_put_v1",
+		old: "and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect)",
+	},
+	{
+		name: "INSERT first", isolation: "repeatable read", function: "kv_op_put_v1",
+		old: "v_expect is null and current_setting('transaction_isolation') = 'read committed'",
+		new: "v_expect is null",
+	},
+	{
+		name: "a sum of another row", isolation: "read committed", function: "kv_op_incr_v1",
+		old: "and kv.version = v_seen.version and kv.expires_at is not distinct from v_seen.expires_at",
+	},
+	{
+		name: "a live counter's expiry moved", isolation: "serializable", function: "kv_op_incr_v1",
+		old: "case when v_live then v_seen.expires_at else queen.kv_expiry_v1(p_now, v_ttl_ms) end",
+		new: "queen.kv_expiry_v1(p_now, v_ttl_ms)",
+	},
+	{
+		name: "an expired row is in the way", isolation: "read committed", function: "kv_op_put_v1",
+		old: "queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now)",
+		new: "coalesce(v_seen.version, 0)",
+	},
+}
+
+// TestBites: histories of broken builds have no order.
+func TestBites(t *testing.T) {
+	const most = 20 // rounds; the first does as a rule
+	for _, b := range breakages {
+		t.Run(b.name, func(t *testing.T) {
+			db := testdb.New(t, nil)
+			b.install(t, db)
+			all := newClients(t, db, b.isolation)
+			stop := prune(t, db)
+			defer stop()
+			for n := range most {
+				r, err := play(t.Context(), all, fmt.Sprint("round ", n))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := r.check()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f != nil {
+					t.Logf("round %d, %s: %s", n, f.key, f.text)
+					return
+				}
+			}
+			t.Errorf("%d rounds of %d calls have an order", most, callsARound)
+		})
+	}
+}
+
+// install breaks the function, which must hold old once.
+func (b breakage) install(t *testing.T, db *testdb.DB) {
+	t.Helper()
+	var source string
+	err := db.Conn(t).QueryRow(t.Context(), `select pg_get_functiondef(p.oid) from pg_proc as p
+		where p.pronamespace = 'queen'::regnamespace and p.proname = $1`, b.function).Scan(&source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(source, b.old); n != 1 {
+		t.Fatalf("%s holds %q %d times: the breakage must follow the function\n%s", b.function, b.old, n, source)
+	}
+	db.Exec(t, strings.Replace(source, b.old, b.new, 1))
+}
