@@ -8,7 +8,7 @@ import (
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
-// A breakage is a wrong build: one change to the body of one function, in a database of its own.
+// A breakage is a wrong build: one change to the body of one function.
 type breakage struct {
 	name      string
 	isolation string
@@ -57,16 +57,21 @@ var breakages = []breakage{
 
 // TestBites: histories of broken builds have no order.
 func TestBites(t *testing.T) {
-	const most = 20 // rounds; the first does as a rule
-	for _, b := range breakages {
+	const most = 40 // rounds; the first does as a rule
+	db := testdb.New(t, nil)
+	all := newClients(t, db, "read committed")
+	stop := prune(t, db)
+	defer stop()
+	for i, b := range breakages {
 		t.Run(b.name, func(t *testing.T) {
-			db := testdb.New(t, nil)
-			b.install(t, db)
-			all := newClients(t, db, b.isolation)
-			stop := prune(t, db)
-			defer stop()
+			defer b.install(t, db)()
+			for _, c := range all {
+				if _, err := c.Exec(t.Context(), "set default_transaction_isolation = '"+b.isolation+"'"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			for n := range most {
-				r, err := play(t.Context(), all, fmt.Sprint("round ", n))
+				r, err := play(t.Context(), all, fmt.Sprintf("breakage %d round %d", i, n))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,7 +80,7 @@ func TestBites(t *testing.T) {
 					t.Fatal(err)
 				}
 				if f != nil {
-					t.Logf("round %d, %s: %s", n, f.key, f.text)
+					t.Logf("%s: %s", f.key, f.text)
 					return
 				}
 			}
@@ -84,8 +89,8 @@ func TestBites(t *testing.T) {
 	}
 }
 
-// install breaks the function, which must hold old once.
-func (b breakage) install(t *testing.T, db *testdb.DB) {
+// install breaks the function, which must hold old once, until repair is called.
+func (b breakage) install(t *testing.T, db *testdb.DB) (repair func()) {
 	t.Helper()
 	var source string
 	err := db.Conn(t).QueryRow(t.Context(), `select pg_get_functiondef(p.oid) from pg_proc as p
@@ -97,4 +102,5 @@ func (b breakage) install(t *testing.T, db *testdb.DB) {
 		t.Fatalf("%s holds %q %d times: the breakage must follow the function\n%s", b.function, b.old, n, source)
 	}
 	db.Exec(t, strings.Replace(source, b.old, b.new, 1))
+	return func() { db.Exec(t, source) }
 }

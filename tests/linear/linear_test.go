@@ -14,7 +14,7 @@ var isolations = []string{"read committed", "repeatable read", "serializable"}
 // TestLinearizable: every key has an order of its calls that explains all answers. KV_PROOF_LINEAR_CALLS is how many calls are
 // made in each isolation.
 func TestLinearizable(t *testing.T) {
-	rounds := max(1, proof.Size(t, "KV_PROOF_LINEAR_CALLS", 3*callsARound)/callsARound)
+	rounds := max(1, proof.Size(t, "KV_PROOF_LINEAR_CALLS", 5*callsARound)/callsARound)
 	for _, isolation := range isolations {
 		t.Run(isolation, func(t *testing.T) {
 			db := testdb.New(t, nil)

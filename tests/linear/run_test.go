@@ -15,7 +15,7 @@ import (
 const (
 	clients     = 16
 	keysARound  = 4
-	callsARound = 1600 // on keys of their own: short histories are checked fast, and are read by people
+	callsARound = 800 // on keys of their own: short histories are checked fast, and are read by people
 	millisecond = int64(time.Millisecond / time.Microsecond)
 	longestTTL  = 40 // milliseconds
 )
