@@ -8,12 +8,13 @@ import (
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
-// A breakage is a wrong build: one change to the body of one function.
+// A breakage is a wrong build: one change to the body of one function, or a pruner that prunes otherwise.
 type breakage struct {
 	name      string
 	isolation string
 	function  string
 	old, new  string
+	prune     string
 }
 
 var breakages = []breakage{
@@ -53,6 +54,10 @@ var breakages = []breakage{
 		old: "queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now)",
 		new: "coalesce(v_seen.version, 0)",
 	},
+	{
+		name: "a renewed row is pruned", isolation: "read committed",
+		prune: `delete from queen.kv where key in (select key from queen.kv where expires_at <= clock_timestamp())`,
+	},
 }
 
 // TestBites: histories of broken builds have no order.
@@ -60,11 +65,14 @@ func TestBites(t *testing.T) {
 	const most = 40 // rounds; the first does as a rule
 	db := testdb.New(t, nil)
 	all := newClients(t, db, "read committed")
-	stop := prune(t, db)
-	defer stop()
 	for i, b := range breakages {
 		t.Run(b.name, func(t *testing.T) {
-			defer b.install(t, db)()
+			statement := b.prune
+			if statement == "" {
+				defer b.install(t, db)()
+				statement = pruneSQL
+			}
+			defer prune(t, db, statement)()
 			for _, c := range all {
 				if _, err := c.Exec(t.Context(), "set default_transaction_isolation = '"+b.isolation+"'"); err != nil {
 					t.Fatal(err)

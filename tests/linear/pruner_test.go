@@ -13,8 +13,8 @@ import (
 const pruneSQL = `delete from queen.kv where ctid = any (array(
 	select ctid from queen.kv where expires_at <= clock_timestamp() limit 100 for update skip locked))`
 
-// prune removes expired rows all the time, until the function that it gives is called, which tells how many they were.
-func prune(t *testing.T, db *testdb.DB) (stop func() int64) {
+// prune executes the statement all the time, until stop is called, which tells how many rows it has removed.
+func prune(t *testing.T, db *testdb.DB, sql string) (stop func() int64) {
 	t.Helper()
 	conn := newClient(t, db, "read committed")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -25,7 +25,7 @@ func prune(t *testing.T, db *testdb.DB) (stop func() int64) {
 		pause := time.NewTicker(time.Millisecond)
 		defer pause.Stop()
 		for ctx.Err() == nil {
-			tag, err := conn.Exec(context.WithoutCancel(ctx), pruneSQL)
+			tag, err := conn.Exec(context.WithoutCancel(ctx), sql)
 			if err != nil {
 				t.Errorf("pruner: %v", err)
 				return

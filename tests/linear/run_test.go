@@ -35,10 +35,11 @@ type round struct {
 type tally struct {
 	calls, lost, dead, rolledBack, retries int
 	pruned                                 int64
+	checking                               time.Duration
 }
 
 func (t tally) String() string {
-	return fmt.Sprintf("%d calls of %d clients on keys in fours, %d of them lost, %d on a key with nothing alive, %d undone, "+
+	return fmt.Sprintf("%d calls of %d clients, four keys at a time, %d of them lost, %d on a key with nothing alive, %d undone, "+
 		"%d retries after 40001, %d rows pruned beside them", t.calls, clients, t.lost, t.dead, t.rolledBack, t.retries, t.pruned)
 }
 
@@ -49,6 +50,7 @@ func (t *tally) add(u tally) {
 	t.rolledBack += u.rolledBack
 	t.retries += u.retries
 	t.pruned += u.pruned
+	t.checking += u.checking
 }
 
 // play lets the clients work at once, and gives the histories of the keys.
