@@ -16,7 +16,8 @@ import (
 var counters = kvpg.NewNamespace("counters")
 
 // TestTwoCalls is what the documentation warns of: two transactions write the same two keys, each in two calls, in opposite
-// order. One of them gets an error of the driver that says to run it again, which is done, and every effect is there once.
+// order. One of them gets an error of the driver that says to run it again, which is done, and every effect is there once. The
+// second run may take the freed key before the one that waits for it, and be in a deadlock again.
 func TestTwoCalls(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t, nil)
@@ -38,12 +39,14 @@ func TestTwoCalls(t *testing.T) {
 	if err := errors.Join(clients[0].err, clients[1].err); err != nil {
 		t.Fatal(err)
 	}
-	if len(failed) != 1 {
-		t.Fatalf("%d transactions failed, want one: %v", len(failed), failed)
+	if len(failed) == 0 {
+		t.Fatal("no transaction failed")
 	}
-	var typed *kvpg.Error
-	if !errors.As(failed[0], &typed) || typed.SQLState != "40P01" || typed.Code != "" || !kvpg.IsRetryable(failed[0]) {
-		t.Errorf("%#v, want a *kvpg.Error with SQLSTATE 40P01 that is retryable", failed[0])
+	for _, err := range failed {
+		var typed *kvpg.Error
+		if !errors.As(err, &typed) || typed.SQLState != "40P01" || typed.Code != "" || !kvpg.IsRetryable(err) {
+			t.Errorf("%#v, want a *kvpg.Error with SQLSTATE 40P01 that is retryable", err)
+		}
 	}
 	entries, err := kvpg.GetMany(t.Context(), db.Conn(t), counters, []string{"a", "b"})
 	if err != nil {
