@@ -49,7 +49,8 @@ func (r *round) versionTwice() *fault {
 				continue
 			}
 			if other, ok := by[a.row.version]; ok {
-				return &fault{key: key, text: "one version of two writes:\n" + line(other) + line(op)}
+				_, info := porcupine.CheckOperationsVerbose(model, history, checkLimit)
+				return &fault{key: key, text: "one version of two writes:\n" + line(other) + line(op), info: info}
 			}
 			by[a.row.version] = op
 		}
