@@ -55,6 +55,11 @@ var breakages = []breakage{
 		new: "coalesce(v_seen.version, 0)",
 	},
 	{
+		name: "versions counted", isolation: "repeatable read", function: "kv_op_incr_v1",
+		old: "v_version := coalesce(v_version, nextval('queen.kv_version_seq'));",
+		new: "v_version := coalesce(v_seen.version, 0) + 1;",
+	},
+	{
 		name: "a renewed row is pruned", isolation: "read committed",
 		prune: `delete from queen.kv where key in (select key from queen.kv where expires_at <= clock_timestamp())`,
 	},
