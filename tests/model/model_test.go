@@ -1,0 +1,128 @@
+package model_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/queenkv/queenkv/tests/model"
+	"github.com/queenkv/queenkv/tests/testdb"
+)
+
+const (
+	calls      = 20000                // by default
+	opsSetting = "KV_PROOF_MODEL_OPS" // as many ops instead
+	round      = 50                   // histories at a time
+)
+
+// Random histories give the model's results, verdicts, errors and rows, under the contract's
+// limits and under small ones; and all that can happen, happens. A failure is made small and
+// printed as a script for psql. -rapid.seed makes it again.
+func TestHistories(t *testing.T) {
+	enough := func(sum tally) bool { return sum.calls >= calls }
+	if s := os.Getenv(opsSetting); s != "" {
+		ops, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatalf("%s: %v", opsSetting, err)
+		}
+		enough = func(sum tally) bool { return sum.ops >= ops }
+	}
+	// No files in the tree, and rounds short enough to end on time.
+	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(round)} {
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain, narrow := testdb.New(t, nil), testdb.New(t, nil)
+	narrow.Exec(t, limitsSQL(small))
+
+	began := time.Now()
+	sum := tally{events: map[model.Event]int{}}
+	var mu sync.Mutex
+	var failed atomic.Bool
+	t.Run("workers", func(t *testing.T) {
+		for i := range max(2, runtime.GOMAXPROCS(0)) {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				defer func() {
+					if t.Failed() {
+						failed.Store(true)
+					}
+				}()
+				s := connect(t, plain, model.Contract)
+				if i%2 == 1 {
+					s = connect(t, narrow, small)
+				}
+				for !failed.Load() {
+					part := tally{events: map[model.Event]int{}}
+					rapid.Check(quiet{t}, func(r *rapid.T) { play(t.Context(), r, s, &part) })
+					mu.Lock()
+					sum.add(part)
+					done := enough(sum)
+					mu.Unlock()
+					if done {
+						return
+					}
+				}
+			})
+		}
+	})
+	if failed.Load() {
+		return
+	}
+	took := time.Since(began)
+	table, wrong := coverage(sum.events)
+	t.Log("\n" + table)
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	report(t, fmt.Sprintf("%d calls with %d ops in %.0f s, %d of %d cells covered",
+		sum.calls, sum.ops, took.Seconds(), len(sum.events), len(cells())))
+}
+
+func (sum *tally) add(part tally) {
+	sum.calls += part.calls
+	sum.ops += part.ops
+	for e := range maps.Keys(part.events) {
+		sum.events[e] += part.events[e]
+	}
+}
+
+// quiet leaves out what rapid logs of itself: a line for each round, and of a failure every draw.
+type quiet struct{ *testing.T }
+
+func (q quiet) Logf(format string, args ...any) {
+	q.Helper()
+	if !strings.HasPrefix(format, "[rapid]") {
+		q.T.Logf(format, args...)
+	}
+}
+
+// report logs a line, and appends it to the file that KV_TEST_REPORT names, if it does.
+func report(t *testing.T, line string) {
+	t.Helper()
+	t.Log(line)
+	path := os.Getenv("KV_TEST_REPORT")
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(t.Name() + ": " + line + "\n")
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
