@@ -98,11 +98,11 @@ func nested(depth int) any {
 func (h *history) expect(tenant string, id model.ID) any {
 	row, there := h.store.Rows(tenant)[id]
 	switch n := rapid.IntRange(0, 7).Draw(h.t, "expect"); {
-	case n >= 3 && there:
+	case n >= 5 && there:
 		return row.Version
-	case n == 2 && len(h.versions) > 0:
+	case (n == 3 || n == 4) && len(h.versions) > 0:
 		return pick(h.t, "version", h.versions...)
-	case n == 1:
+	case n == 2:
 		return num("9000000000000000001")
 	}
 	return pick(h.t, "zero", num("0"), num("0"), num("0.0"), num("0e7"))

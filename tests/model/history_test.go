@@ -23,6 +23,8 @@ type history struct {
 	tenants []string
 	now     model.Instant
 
+	plain    bool            // the call that is drawn is of puts without expect, which have a path of their own
+	required bool            // its ops are
 	versions []model.Version // given by now
 	script   script
 }
@@ -39,17 +41,24 @@ type tally struct {
 func play(ctx context.Context, t *rapid.T, s *server, sum *tally) {
 	h := &history{
 		t: t, store: model.New(s.limits), server: s, tokens: newTokens(), now: epoch,
-		tenants: []string{tenant(), tenant()},
+		tenants: []string{tenant(), tenant()}, script: script{limits: s.limits},
 	}
-	h.script.limits(s.limits)
 	some(h, "call", 4, 40, func() struct{} { h.step(ctx, sum); return struct{}{} })
 	rows, err := s.state(ctx, h.tenants)
 	if err != nil {
-		t.Fatalf("the state: %v", err)
+		h.fail("the table can't be read: %v", err)
 	}
 	if diff := h.tokens.differentState(h.store, h.tenants, rows); diff != "" {
-		t.Fatalf("the table at the end\n%s\n\n%s", diff, h.script.String())
+		h.fail("the table at the end: %s", diff)
 	}
+}
+
+// fail says what is wrong, with the script. What it is called must not vary: rapid shrinks a
+// failure only to one of the same name.
+func (h *history) fail(format string, args ...any) {
+	h.t.Helper()
+	h.t.Logf(format+"\n\n%s", append(args, h.script)...)
+	h.t.Fatal("the server and the model differ")
 }
 
 // step draws a call and makes it on both sides.
@@ -60,13 +69,13 @@ func (h *history) step(ctx context.Context, sum *tally) {
 	if c.Ops != nil {
 		ops = render(c.Ops, func(v model.Version) string { return h.tokens.server[v] })
 	}
-	h.script.call(c, results)
+	h.script.calls = append(h.script.calls, played{c, results})
 	got, err := h.server.apply(ctx, ops, c)
 	if err != nil {
-		h.t.Fatalf("the session ends: %v\n%s", err, h.script.String())
+		h.fail("the session ends with the last call: %v", err)
 	}
 	if diff := h.tokens.difference(h.server.limits, results, fault, got); diff != "" {
-		h.t.Fatalf("the last call gave %v\n%s\n\n%s", got, diff, h.script.String())
+		h.fail("the last call gave %v\n%s", got, diff)
 	}
 	for _, v := range written(results) {
 		h.versions = append(h.versions, v)
@@ -92,9 +101,11 @@ func (h *history) call() model.Call {
 	if rarely(h.t, 3, "tenant") {
 		c.Tenant = h.tenants[1]
 	}
-	h.now = h.instant(c.Tenant)
+	h.now = min(max(h.instant(c.Tenant), model.First), model.End-1)
 	c.Now = h.now
 	c.InWire = rarely(h.t, 2, "wire")
+	h.plain = rarely(h.t, 3, "puts")
+	h.required = rarely(h.t, 2, "required")
 	if rarely(h.t, 7, "no call") {
 		return h.noCall(c)
 	}
@@ -113,7 +124,7 @@ func (h *history) call() model.Call {
 	case rarely(h.t, 7, "many keys"):
 		h.manyKeys(&ops, c.InWire)
 	}
-	if rarely(h.t, 3, "spoilt") && len(ops) > 0 {
+	if rarely(h.t, 2, "spoilt") && len(ops) > 0 {
 		for range pick(h.t, "spoilt ops", 1, 1, 2) {
 			i := rapid.IntRange(0, len(ops)-1).Draw(h.t, "spoilt op")
 			if _, ok := ops[i].(map[string]any); ok {
@@ -160,7 +171,7 @@ func (h *history) noCall(c model.Call) model.Call {
 	case 3:
 		c.Tenant = ""
 	default:
-		c.Now = pick(h.t, "no instant", model.Infinity, model.End, model.Instant(253402300799999999))
+		c.Now = pick(h.t, "no instant", model.Infinity, model.End, model.First-1)
 	}
 	return c
 }

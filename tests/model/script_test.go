@@ -13,33 +13,43 @@ import (
 // A script is a history for psql, on a database where the schema was installed. Each call is
 // printed; the versions that it gave are psql's variables, for the later calls that expect them.
 type script struct {
-	strings.Builder
-	calls int
+	limits model.Limits
+	calls  []played
 }
 
-func (s *script) limits(l model.Limits) {
-	s.WriteString("-- for psql, in a database of its own with the schema installed\n")
-	if l != model.Contract {
-		s.WriteString(limitsSQL(l) + "\n")
+// played is a call and the model's results.
+type played struct {
+	model.Call
+	results []any
+}
+
+func (s script) String() string {
+	var b strings.Builder
+	b.WriteString("-- for psql, in a database of its own with the schema installed\n")
+	if s.limits != model.Contract {
+		b.WriteString(limitsSQL(s.limits) + "\n")
 	}
+	for i, p := range s.calls {
+		p.write(&b, i+1)
+	}
+	return b.String()
 }
 
-func (s *script) call(c model.Call, results []any) {
-	s.calls++
+func (p played) write(b *strings.Builder, n int) {
 	ops := "null"
-	if c.Ops != nil {
-		ops = "($q$" + render(c.Ops, func(v model.Version) string { return fmt.Sprintf("$q$ || :v%d || $q$", v) }) + "$q$)::jsonb"
+	if p.Ops != nil {
+		ops = "($q$" + render(p.Ops, func(v model.Version) string { return fmt.Sprintf("$q$ || :v%d || $q$", v) }) + "$q$)::jsonb"
 	}
 	tenant := "null"
-	if c.Tenant != "" {
-		tenant = "'" + c.Tenant + "'"
+	if p.Tenant != "" {
+		tenant = "'" + p.Tenant + "'"
 	}
-	fmt.Fprintf(s, "select r as c%d", s.calls)
-	given := written(results)
+	fmt.Fprintf(b, "select r as c%d", n)
+	given := written(p.results)
 	for _, i := range slices.Sorted(maps.Keys(given)) {
-		fmt.Fprintf(s, ", r -> %d ->> 'version' as v%d", i, given[i])
+		fmt.Fprintf(b, ", r -> %d ->> 'version' as v%d", i, given[i])
 	}
-	fmt.Fprintf(s, " from queen.kv_apply_v1(%s, %s, '%s', %v) as r \\gset\n\\echo :c%d\n", ops, tenant, c.Now, c.InWire, s.calls)
+	fmt.Fprintf(b, "\nfrom queen.kv_apply_v1(%s,\n  %s, '%s', %v) as r \\gset\n\\echo :c%d\n", ops, tenant, p.Now, p.InWire, n)
 }
 
 // render is the JSON of a tree in which versions stand.

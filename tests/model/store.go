@@ -27,10 +27,14 @@ func (t Instant) ok() bool { return First <= t && t < End }
 
 // String is the instant as results show it.
 func (t Instant) String() string {
-	if t == Infinity {
+	u := time.UnixMicro(int64(t)).UTC()
+	switch {
+	case t == Infinity:
 		return "infinity"
+	case t < First: // of no result
+		return fmt.Sprintf("%04d-%s BC", 1-u.Year(), u.Format("01-02T15:04:05.000000Z"))
 	}
-	return time.UnixMicro(int64(t)).UTC().Format("2006-01-02T15:04:05.000000Z")
+	return u.Format("2006-01-02T15:04:05.000000Z")
 }
 
 // A Call is one of kv_apply_v1.
