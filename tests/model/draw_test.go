@@ -55,7 +55,7 @@ func num(s string) any { return json.Number(s) }
 var (
 	namespaces = []string{"n.x", "n-x", "a"}
 	keys       = []string{"B", "a%", "a_c", "é", "\ud7ff", "\ue000z", "\U0010ffff", "\U0010ffff\U0010ffff", `q"\'` + "\n"}
-	prefixes   = []string{"a", "b", "\U0010ffff", "a%", "a_", "é", "\ud7ff", "ab", `q"`, "zz"}
+	prefixes   = []string{"a", "b", "\U0010ffff", "a%", "a_", "é", "\ud7ff", "ab", `q"\`, "zz"}
 	afters     = []string{"a", "", "ab", "a%", "\ud7ff", "\U0010ffff", strings.Repeat("z", 3000), "A"}
 )
 
@@ -69,7 +69,7 @@ var values = []any{
 // value draws a value, sometimes one about as large as the limits allow.
 func (h *history) value() any {
 	l := h.store.Limits
-	small := l.ValueBytes < 1000
+	small := l != model.Contract
 	switch {
 	case rarely(h.t, 2, "sized") && (small || rarely(h.t, 5, "sized")):
 		// As jsonb text: the quotes count.
@@ -79,8 +79,13 @@ func (h *history) value() any {
 			num("1e"+num64(l.ValueBytes-1)), num("1e"+num64(l.ValueBytes)))
 	case !small && rarely(h.t, 6, "deep"):
 		return pick(h.t, "depth", nested(l.ValueDepth), nested(l.ValueDepth+1))
-	case rarely(h.t, 3, "near the DETAIL's limit"):
-		return strings.Repeat("é", rapid.IntRange(l.DetailBytes/2-60, l.DetailBytes/2).Draw(h.t, "letters"))
+	case rarely(h.t, 2, "for the DETAIL's limit"):
+		// So that the DETAIL of a lost required op is about as long as it may be.
+		detail := len(`{"ns": "n", "op": "put", "key": "a", "index": 0, "value": "", "reason": "exists", "version": 12345}`)
+		return strings.Repeat("x", max(0, l.DetailBytes-detail+rapid.IntRange(-14, 4).Draw(h.t, "length")))
+	case small && rarely(h.t, 2, "for the budget"):
+		// One or two of these spend it, to the byte.
+		return strings.Repeat("x", pick(h.t, "share", l.ReadBytes, l.ReadBytes/2)-2)
 	}
 	return pick(h.t, "value", values...)
 }

@@ -16,7 +16,8 @@ import (
 
 // A history is some calls of two tenants that nobody had before, on the model and on a server.
 type history struct {
-	t       *rapid.T
+	t       *rapid.T // of the piece that is drawn
+	whole   *rapid.T // rapid prints what this one logs
 	store   *model.Store
 	server  *server
 	tokens  *tokens
@@ -27,6 +28,7 @@ type history struct {
 	required bool            // its ops are
 	versions []model.Version // given by now
 	script   script
+	tally    *tally
 }
 
 var epoch = model.Instant(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro())
@@ -35,15 +37,16 @@ var epoch = model.Instant(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro(
 type tally struct {
 	calls, ops int
 	events     map[model.Event]int
+	failure    string // the last one
 }
 
 // play draws a history, and fails t where the server's answers or rows are not the model's.
 func play(ctx context.Context, t *rapid.T, s *server, sum *tally) {
 	h := &history{
-		t: t, store: model.New(s.limits), server: s, tokens: newTokens(), now: epoch,
-		tenants: []string{tenant(), tenant()}, script: script{limits: s.limits},
+		t: t, whole: t, store: model.New(s.limits), server: s, tokens: newTokens(), now: epoch,
+		tenants: []string{tenant(), tenant()}, script: script{limits: s.limits}, tally: sum,
 	}
-	some(h, "call", 4, 40, func() struct{} { h.step(ctx, sum); return struct{}{} })
+	some(h, "call", 4, 40, func() struct{} { h.step(ctx); return struct{}{} })
 	rows, err := s.state(ctx, h.tenants)
 	if err != nil {
 		h.fail("the table can't be read: %v", err)
@@ -56,13 +59,14 @@ func play(ctx context.Context, t *rapid.T, s *server, sum *tally) {
 // fail says what is wrong, with the script. What it is called must not vary: rapid shrinks a
 // failure only to one of the same name.
 func (h *history) fail(format string, args ...any) {
-	h.t.Helper()
-	h.t.Logf(format+"\n\n%s", append(args, h.script)...)
-	h.t.Fatal("the server and the model differ")
+	h.whole.Helper()
+	h.tally.failure = fmt.Sprintf(format+"\n\n%s", append(args, h.script)...)
+	h.whole.Log(h.tally.failure)
+	h.whole.Fatal("the server and the model differ")
 }
 
 // step draws a call and makes it on both sides.
-func (h *history) step(ctx context.Context, sum *tally) {
+func (h *history) step(ctx context.Context) {
 	c := h.call()
 	results, fault, events := h.store.Apply(c)
 	ops := ""
@@ -80,12 +84,12 @@ func (h *history) step(ctx context.Context, sum *tally) {
 	for _, v := range written(results) {
 		h.versions = append(h.versions, v)
 	}
-	sum.calls++
+	h.tally.calls++
 	if list, ok := c.Ops.([]any); ok {
-		sum.ops += len(list)
+		h.tally.ops += len(list)
 	}
 	for _, e := range events {
-		sum.events[e]++
+		h.tally.events[e]++
 	}
 }
 

@@ -27,9 +27,9 @@ const (
 )
 
 // Random histories give the model's results, verdicts, errors and rows, under the contract's
-// limits and under small ones; and all that can happen, happens (the rarest of it in 20,000 calls
-// about ten times; a run that lacks something goes on, to twice its size). A failure is made small and
-// printed as a script for psql. -rapid.seed makes it again.
+// limits and under small ones; and all that can happen, happens: a run that lacks something goes
+// on, to twice its size. A failure is made small and printed as a script for psql; -rapid.seed
+// makes it again.
 func TestHistories(t *testing.T) {
 	goal, done := calls, func(sum tally) int { return sum.calls }
 	if s := os.Getenv(opsSetting); s != "" {
@@ -67,7 +67,7 @@ func TestHistories(t *testing.T) {
 				}
 				for !failed.Load() {
 					part := tally{events: map[model.Event]int{}}
-					rapid.Check(quiet{t}, func(r *rapid.T) { play(t.Context(), r, s, &part) })
+					rapid.Check(quiet{t, &part.failure}, func(r *rapid.T) { play(t.Context(), r, s, &part) })
 					mu.Lock()
 					sum.add(part)
 					played, missing := done(sum), len(sum.events) < len(cells())
@@ -101,12 +101,25 @@ func (sum *tally) add(part tally) {
 }
 
 // quiet leaves out what rapid logs of itself: a line for each round, and of a failure every draw.
-type quiet struct{ *testing.T }
+// It adds the failure itself where rapid can't make it again, as when it hangs on how many digits
+// a version has.
+type quiet struct {
+	*testing.T
+	failure *string
+}
 
 func (q quiet) Logf(format string, args ...any) {
 	q.Helper()
 	if !strings.HasPrefix(format, "[rapid]") {
 		q.T.Logf(format, args...)
+	}
+}
+
+func (q quiet) Errorf(format string, args ...any) {
+	q.Helper()
+	q.T.Errorf(format, args...)
+	if strings.Contains(format, "flaky") {
+		q.T.Log(*q.failure)
 	}
 }
 
