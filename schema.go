@@ -44,8 +44,8 @@ var files embed.FS
 // InstallOptions are settings of [Install] and [SQL]; nil means the defaults.
 type InstallOptions struct {
 	// ValueBytes is the ceiling of a value's size, in bytes of its text, from 256 to
-	// 1,048,576; 0 means 65,536. It is
-	// part of what is installed: an Install without it sets the default again.
+	// 262,144; 0 means 65,536. It is part of what is installed: an Install without it sets
+	// the default again.
 	ValueBytes int
 }
 
@@ -79,8 +79,8 @@ func SQL(opts *InstallOptions) (string, error) {
 // Install installs the present schema, or brings an older one to it, in one transaction of its
 // own. Any number of processes may call it at once: one after the other does it.
 //
-// It waits for no application's lock longer than a second: beside an open transaction that is
-// in its way it fails with SQLSTATE 55P03, has changed nothing, and can be called again. Errors
+// It waits for other installers as long as they take, and for no application's lock longer
+// than a second: beside an open transaction that is in its way it fails with SQLSTATE 55P03, has changed nothing, and can be called again. Errors
 // unwrap to the *pgconn.PgError and say the remedy. conn must be a direct connection (session
 // locks do not pass a transaction pooler) without an open transaction. When ctx ends before
 // Install does, conn is closed, which frees the lock.
@@ -140,7 +140,7 @@ func Migrate(ctx context.Context, conn *pgx.Conn, opts *MigrateOptions) error {
 
 // ternData are the template data of sql/ and the migrations.
 func ternData(valueBytes int) (map[string]any, error) {
-	const least, most = 256, 1 << 20 // as sql/000_guard.sql has it
+	const least, most = 256, 1 << 18 // as sql/helpers/kv_limit_v1.sql has it
 	switch {
 	case valueBytes == 0:
 		return map[string]any{}, nil

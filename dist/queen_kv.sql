@@ -20,6 +20,8 @@ set local lock_timeout = '900ms';
 set local client_min_messages = warning;
 
 do $$
+declare
+  v_version integer;
 begin
   if current_setting('server_encoding') <> 'UTF8' then
     raise exception using
@@ -32,6 +34,15 @@ begin
       message = 'queen.kv needs PostgreSQL 14 or newer; this is ' || current_setting('server_version'),
       errcode = '0A000';
   end if;
+  if to_regprocedure('queen.kv_schema_version_v1()') is not null then
+    execute 'select queen.kv_schema_version_v1()' into v_version;
+    if v_version > 1 then
+      raise exception using
+        message = 'the schema queen is of version ' || v_version || ', newer than this installation, which is 1',
+        errcode = '55000',
+        hint = 'Install with the newer release; nothing was changed.';
+    end if;
+  end if;
   if to_regnamespace('queen') is null then
     create schema queen;
   end if;
@@ -41,8 +52,8 @@ $$;
 -- kv_limit_v1: every limit of the contract, once.
 --
 -- Called with a constant it is folded into a constant when a query is planned, so a limit costs nothing at run time.
--- The value ceiling is the one number that an installer can set (tern data `value_bytes`, 256 to 1048576); it is a
--- property of the installation, not a setting of a session. An unknown name answers NULL.
+-- The value ceiling is the one number that an installer can set (tern data `value_bytes`, 256 to 262144); it is a
+-- property of the installation, not a setting of a session. More would let the 256 gets of a call answer more than one jsonb holds. An unknown name answers NULL.
 create or replace function queen.kv_limit_v1(p_name text) returns bigint
 language sql immutable parallel safe
 begin atomic
@@ -68,9 +79,9 @@ comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its n
 
 do $$
 begin
-  if queen.kv_limit_v1('value_bytes') not between 256 and 1048576 then
+  if queen.kv_limit_v1('value_bytes') not between 256 and 262144 then
     raise exception using
-      message = 'the value ceiling must be from 256 to 1048576 bytes',
+      message = 'the value ceiling must be from 256 to 262144 bytes',
       errcode = '22023',
       hint = 'Leave value_bytes out of the installation''s data for 65536.';
   end if;
@@ -161,8 +172,8 @@ end;
 comment on function queen.kv_integer_path_v1(text, bigint, bigint) is
   'A jsonpath that holds for an object whose field is an integer within the bounds.';
 
--- kv_now_ok_v1: whether p_now may be a call's instant: within the years 1 to 9899, so that a hundred years more can still be
--- written down. NULL (the clock is read) answers NULL.
+-- kv_now_ok_v1: whether p_now may be a call's instant: within the years 1 to 9899, so that a hundred years more still have four
+-- digits. (The longest lifetime is 36,525 days, a day more than the hundred years from 9899-12-31.) NULL answers NULL.
 create or replace function queen.kv_now_ok_v1(p_now timestamptz) returns boolean
 language sql immutable parallel safe
 begin atomic
@@ -203,7 +214,7 @@ begin atomic
 end;
 comment on function queen.kv_prefix_end_v1(text) is 'The exclusive upper bound, in byte order, of the keys that start with p_prefix.';
 
--- kv_page_limit_v1: a getPrefix's limit, clamped to 1..1000; 100 when it is absent (SQL NULL).
+-- kv_page_limit_v1: a checked getPrefix's limit, clamped to 1..1000; 100 when it is absent (SQL NULL).
 create or replace function queen.kv_page_limit_v1(p_limit jsonb) returns integer
 language sql immutable parallel safe
 begin atomic
@@ -285,6 +296,18 @@ end;
 $$;
 comment on function queen.kv_refuse_v1(text, integer) is 'Raises a fault: the code as MESSAGE, the op''s index and the problem as JSON DETAIL.';
 
+-- kv_contended_v1: gives up on a row that changed hands too often between a look and the write after it: SQLSTATE 40001, so that
+-- the caller retries the whole transaction.
+create or replace function queen.kv_contended_v1(p_index integer) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform queen.kv_refuse_v1('kv_contended the row changed hands ' || queen.kv_limit_v1('rounds') || ' times; retry the transaction', p_index);
+end;
+$$;
+comment on function queen.kv_contended_v1(integer) is 'Raises kv_contended for an op.';
+
 -- kv_namespace_fault_v1: NULL for a good namespace, else what is wrong with it (see kv_refuse_v1 for the form of a fault).
 -- A length check and a plain regex: a bounded repetition such as (0,63) costs ten times as much.
 create or replace function queen.kv_namespace_fault_v1(p_ns text) returns text
@@ -332,7 +355,7 @@ $$;
 comment on function queen.kv_keys_fault_v1(jsonb) is 'NULL for a good keys[] of a getMany, else the fault of the first bad element.';
 
 -- kv_value_fault_v1: NULL for a value that may be stored, else the fault: more than value_bytes of JSONB text, or nested deeper
--- than value_depth.
+-- than value_depth. For a value that is not stored: of a column, PostgreSQL tells the compressed size.
 --
 -- A short number can be a long text ([1e131071, ...] is 63 KB of input and 900 MB of text), so nothing is cast to text before
 -- its length is bounded:
@@ -341,7 +364,8 @@ comment on function queen.kv_keys_fault_v1(jsonb) is 'NULL for a good keys[] of 
 --   depth         a jsonpath that looks 1,000 levels down and no further. Each level of nesting is 8 bytes at least, so
 --                 that a small value can't be deep. The walk uses less stack per level than the parser that made the
 --                 value, and than the builder that any stored value needs to be put into a result.
---   numbers       one by one, until their text alone is above the ceiling. A few of them (256 bytes hold 20) can't be
+--   numbers       their texts one by one, until these alone are above the ceiling. (The numbers come as an array: as a set,
+--                 jsonb_path_query takes time that grows with the square of their number.) A few of them (256 bytes hold 20) can't be
 --                 more than 3 MB of text; up to 2048 bytes it is enough that none is above 10^40: a number below it is at most
 --                 16 KB (16,383 decimals), 2.8 MB in all.
 create or replace function queen.kv_value_fault_v1(p_value jsonb) returns text
@@ -365,7 +389,8 @@ begin
   if v_size > 2048
      or v_size > 256 and jsonb_path_exists(p_value, 'strict $.** ? (@.type() == "number" && (@ > 1e40 || @ < -1e40))') then
     for v_number in
-      select n.number::numeric from jsonb_path_query(p_value, 'strict $.** ? (@.type() == "number")') as n (number)
+      select n.number::numeric
+      from jsonb_array_elements(jsonb_path_query_array(p_value, 'strict $.** ? (@.type() == "number")')) as n (number)
     loop
       v_text := v_text + octet_length(v_number::text);
       if v_text > v_ceiling then
@@ -657,7 +682,7 @@ create table if not exists queen.kv (
   constraint kv_pkey primary key (tenant_id, namespace, key),
   constraint kv_namespace_form check (octet_length(namespace) <= 64 and namespace ~ '^[a-z0-9][a-z0-9._-]*$'),
   constraint kv_key_length check (octet_length(key) between 1 and 2048),
-  constraint kv_expires_at_finite check (expires_at > '-infinity' and expires_at < 'infinity'),
+  constraint kv_expires_at_finite check (expires_at >= '0001-01-01 00:00:00+00' and expires_at < '10001-01-01 00:00:00+00'),
   constraint kv_version_positive check (version > 0)
 ) with (
   -- 2026-11-30, not measured (make soak is to come). Room on each page for a counter's next version, so that it stays HOT.
@@ -837,8 +862,13 @@ begin
       f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
     from (
       select e.op, (e.position - 1)::integer as index,
-        case when case e.op -> 'op' when '"put"' then queen.kv_plain_put_v1(e.op) when '"get"' then queen.kv_plain_get_v1(e.op) end then null
-             else queen.kv_op_fault_v1(e.op, p_in_wire) end as fault
+        case
+          when case e.op -> 'op'
+                 when '"put"' then queen.kv_plain_put_v1(e.op)
+                 when '"get"' then queen.kv_plain_get_v1(e.op)
+               end then null
+          else queen.kv_op_fault_v1(e.op, p_in_wire)
+        end as fault
       from jsonb_array_elements(p_ops) with ordinality as e (op, position)
       offset 0
     ) as f
@@ -850,7 +880,7 @@ begin
     perform queen.kv_refuse_v1('kv_too_many_keys a call takes at most 4096 keys in getMany and getPrefix, 256 in the wire');
   end if;
   is_put_batch := is_put_batch and cardinality(single_key) > 1
-    and current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
+    and current_setting('transaction_isolation') = 'read committed'
     and cardinality(single_key) = (
       select count(distinct e.op ->> 'ns' || '/' || (e.op ->> 'key')) from jsonb_array_elements(p_ops) as e (op));
 end;
@@ -922,7 +952,8 @@ comment on function queen.kv_op_not_found_v1(jsonb, integer) is 'The result of a
 
 -- kv_op_put_v1: the ops put and putIfAbsent, checked by the caller (kv_apply_v1).
 --
--- Result: the verdict (kv_verdict_v1). Race: the row is read first, in a statement of its own, and decides; a row that was
+-- Result: the verdict (kv_verdict_v1). Race: a put without expect has nothing to decide, and in READ COMMITTED it is one
+-- statement. In every other case the row is read first, in a statement of its own, and decides; a row that was
 -- seen is changed by an UPDATE that repeats the precondition, so that after a wait it holds for the row that was locked; when
 -- nothing was changed, read and decide again. A loser on a committed live row locks nothing and draws no version.
 -- Errors: 23514 for a lost `required`, 40001 when the row changes hands too often.
@@ -990,7 +1021,7 @@ begin
       return queen.kv_verdict_v1(p_op, p_index, null, p_op -> 'value', v_version, v_expires_at);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_put_v1(jsonb, integer, uuid, timestamptz, boolean) is
@@ -1042,7 +1073,7 @@ begin
       return queen.kv_lost_v1(p_op, p_index, 'absent', null, 0, null);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_delete_v1(jsonb, integer, uuid, timestamptz) is 'The op delete of kv_apply_v1, already checked.';
@@ -1089,7 +1120,7 @@ begin
     if v_live and jsonb_typeof(v_seen.value) <> 'number' then
       return queen.kv_lost_v1(p_op, p_index, 'type', v_seen.value, v_seen.version, v_seen.expires_at);
     end if;
-    v_sum := case when v_live then v_seen.value::numeric else 0 end + v_delta;
+    v_sum := queen.kv_num_v1(v_seen.value, v_seen.expires_at, p_now) + v_delta;
     if not queen.kv_incr_fits_v1(v_sum, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
       return case
         when v_live then queen.kv_lost_v1(p_op, p_index, 'limit', v_seen.value, v_seen.version, v_seen.expires_at)
@@ -1119,7 +1150,7 @@ begin
       return queen.kv_verdict_v1(p_op, p_index, null, v_new, v_version, v_expires_at);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_incr_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op incr of kv_apply_v1, already checked.';
@@ -1167,7 +1198,7 @@ begin
       return queen.kv_verdict_v1(p_op, p_index, null, v_seen.value, v_seen.version, v_expires_at);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_touch_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op touch of kv_apply_v1, already checked.';
@@ -1302,7 +1333,6 @@ begin
     select e.op, (e.position - 1)::integer as index, (e.op ->> 'ns') collate "C" as ns, (e.op ->> 'key') collate "C" as key,
       queen.kv_expiry_v1(p_now, queen.kv_ttl_ms_v1(e.op)) as expires_at, nextval('queen.kv_version_seq') as version
     from jsonb_array_elements(p_ops) with ordinality as e (op, position)
-    order by 3, 4
   ), written as (
     insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
     select p_tenant, op.ns, op.key, op.op -> 'value', op.version, op.expires_at, p_now, p_now from op order by op.ns, op.key
@@ -1558,7 +1588,7 @@ begin
     end if;
     v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during Once; retry the transaction');
+  perform queen.kv_contended_v1(null);
 end;
 $$;
 comment on function queen.kv_once_begin_v1(text, text, bigint, bytea, boolean, uuid, timestamptz) is
@@ -1602,6 +1632,7 @@ begin
                       else queen.kv_expiry_v1(v_now, (kv.value -> 'ttlMs')::bigint) end
   where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C"
     and kv.version = p_token and kv.value ->> 'once' = 'pending' collate "C"
+    and kv.value @@ queen.kv_integer_path_v1('ttlMs', 1, queen.kv_limit_v1('ttl_ms'))
     and kv.value ->> 'xid' = pg_current_xact_id_if_assigned()::text collate "C";
   if not found then
     perform queen.kv_refuse_v1('kv_once_lost the marker that begin made in this transaction is not there; nothing of this transaction may be committed');
@@ -1645,35 +1676,75 @@ begin atomic
   select p.oid::regprocedure
   from pg_proc as p
   where p.pronamespace = 'queen'::regnamespace
-    and p_level in ('reader', 'writer', 'admin', 'sweeper')
+    and p_level collate "C" in ('reader', 'writer', 'admin', 'sweeper')
     and case
-      when p.proname in ('kv_grant_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
-      when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level in ('writer', 'admin')
-      when p_level = 'sweeper' then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
+      when p.proname in ('kv_grant_v1', 'kv_grant_level_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
+      when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')
+      when p_level = 'sweeper' collate "C" then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
       else true
     end;
 end;
 comment on function queen.kv_level_functions_v1(text) is 'The functions that a level may execute.';
 
+-- kv_grant_level_v1: grants what a level is, and takes nothing away. The part of kv_grant_v1 that an installation repeats for every
+-- role that kv_grant_v1 remembers, so that what a release adds is granted too.
+create or replace function queen.kv_grant_level_v1(p_role_name name, p_level text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_function regprocedure;
+begin
+  if p_role_name is null then
+    perform queen.kv_refuse_v1('kv_bad_request p_role_name must be the name of a role');
+  end if;
+  execute format('grant usage on schema queen to %I', p_role_name);
+  for v_function in select f from queen.kv_level_functions_v1(p_level) as f loop
+    execute format('grant execute on routine %s to %I', v_function, p_role_name);
+  end loop;
+  if p_level collate "C" in ('reader', 'writer', 'admin') then
+    execute format('grant select on queen.kv to %I', p_role_name);
+  end if;
+  if p_level collate "C" in ('writer', 'admin') then
+    execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', p_role_name);
+    execute format('grant usage on sequence queen.kv_version_seq to %I', p_role_name);
+  end if;
+  if p_level = 'admin' collate "C" then
+    execute format('grant select, insert, update, delete on queen.kv_quota to %I', p_role_name);
+    execute format('grant select on queen.kv_usage to %I', p_role_name);
+  end if;
+  if p_level = 'sweeper' collate "C" then
+    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on queen.kv to %I', p_role_name);
+    execute format('grant select, insert, update, delete on queen.kv_usage to %I', p_role_name);
+  end if;
+end;
+$$;
+comment on function queen.kv_grant_level_v1(name, text) is 'Grants what a level is, and takes nothing away.';
+
 -- kv_grant_v1: gives a role a level, instead of the one it had, and remembers it.
 --
--- Errors: kv_bad_request for a level that is none of reader, writer, sweeper, admin, none, and for PUBLIC (regrole '-'): a grant is
--- to a role that somebody answers for. Only the owner can call it. Rename a role, and it must be granted again.
+-- Errors: kv_bad_request for a level that is none of reader, writer, sweeper, admin, none, for PUBLIC (regrole '-': a grant is to a
+-- role that somebody answers for), and for the owner, whom a level would only take rights from. Only the owner can call it.
+-- Rename a role, and it must be granted again.
 create or replace function queen.kv_grant_v1(p_role regrole, p_level text) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_role constant name := (select r.rolname from pg_roles as r where r.oid = p_role);
-  v_function regprocedure;
 begin
   if v_role is null then
     perform queen.kv_refuse_v1('kv_bad_request p_role must be a role; nothing is granted to PUBLIC');
+  end if;
+  if p_role = (select n.nspowner from pg_namespace as n where n.nspname = 'queen')
+     or p_role = (select c.relowner from pg_class as c where c.oid = 'queen.kv'::regclass) then
+    perform queen.kv_refuse_v1('kv_bad_request p_role owns the schema: it may do everything already, and a level would take that away');
   end if;
   if p_level is null or p_level collate "C" not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
     perform queen.kv_refuse_v1('kv_bad_request p_level must be one of reader, writer, sweeper, admin, none');
   end if;
 
+  lock table queen.kv_grant in share row exclusive mode; -- one at a time, or two revokes meet in the catalogs
   execute format('revoke all on all tables in schema queen from %I', v_role);
   execute format('revoke all on all sequences in schema queen from %I', v_role);
   execute format('revoke all on all routines in schema queen from %I', v_role);
@@ -1683,33 +1754,15 @@ begin
     return;
   end if;
 
-  execute format('grant usage on schema queen to %I', v_role);
-  for v_function in select f from queen.kv_level_functions_v1(p_level) as f loop
-    execute format('grant execute on routine %s to %I', v_function, v_role);
-  end loop;
-  if p_level in ('reader', 'writer', 'admin') then
-    execute format('grant select on queen.kv to %I', v_role);
-  end if;
-  if p_level in ('writer', 'admin') then
-    execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', v_role);
-    execute format('grant usage on sequence queen.kv_version_seq to %I', v_role);
-  end if;
-  if p_level = 'admin' then
-    execute format('grant select, insert, update, delete on queen.kv_quota to %I', v_role);
-    execute format('grant select on queen.kv_usage to %I', v_role);
-  end if;
-  if p_level = 'sweeper' then
-    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on queen.kv to %I', v_role);
-    execute format('grant select, insert, update, delete on queen.kv_usage to %I', v_role);
-  end if;
+  perform queen.kv_grant_level_v1(v_role, p_level);
   insert into queen.kv_grant (role_name, level) values (v_role, p_level);
 end;
 $$;
 comment on function queen.kv_grant_v1(regrole, text) is
   'Gives a role the level reader, writer, sweeper, admin or none, instead of the one it had, and remembers it.';
 
--- kv_regrant_v1: grants what is remembered once more, so that a function which a release added is granted too. A role that
--- is gone is skipped. Nothing is changed for a role whose level already covers everything.
+-- kv_regrant_v1: grants what is remembered once more, so that what a release added is granted too. A role that is gone is
+-- skipped; one that was made anew under the old name is taken for it, so give a role the level none before it is dropped.
 create or replace function queen.kv_regrant_v1() returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1718,12 +1771,9 @@ declare
   v_grant record;
 begin
   for v_grant in
-    select r.oid::regrole as role, g.level
-    from queen.kv_grant as g join pg_roles as r on r.rolname = g.role_name
-    where exists (
-      select from queen.kv_level_functions_v1(g.level) as f where not has_function_privilege(r.oid, f, 'execute'))
+    select g.role_name, g.level from queen.kv_grant as g join pg_roles as r on r.rolname = g.role_name
   loop
-    perform queen.kv_grant_v1(v_grant.role, v_grant.level);
+    perform queen.kv_grant_level_v1(v_grant.role_name, v_grant.level);
   end loop;
 end;
 $$;

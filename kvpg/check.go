@@ -12,7 +12,8 @@ const (
 )
 
 // The checks here are the ones that must not be left to the server: text that PostgreSQL can't hold would come back as an
-// error of its own and abort the transaction, and the typed reads check nothing. All other rules live in SQL alone.
+// error of its own and abort the transaction, and the typed reads check nothing. The other rules live in SQL, but for
+// those that a type of this package states (Namespace, Expiry) and what jsonb can't hold (jsonfault.go).
 
 func checkNamespace(ns Namespace) *Error {
 	if ns.name == "" {

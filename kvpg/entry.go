@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/big"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -53,8 +54,9 @@ func int64Of(raw json.RawMessage) (int64, error) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, nil
 	}
-	// jsonb writes numbers without an exponent, so a Rat stays about as long as the text.
-	if len(text) > 0 && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') {
+	// jsonb writes numbers without an exponent, so a Rat stays about as long as the text; one with an exponent is not jsonb's,
+	// and could be long without end.
+	if len(text) > 0 && !strings.ContainsAny(text, "eE") && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') {
 		r, ok := new(big.Rat).SetString(text)
 		if ok && r.IsInt() && r.Num().IsInt64() {
 			return r.Num().Int64(), nil

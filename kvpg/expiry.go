@@ -2,7 +2,7 @@ package kvpg
 
 import "time"
 
-// maxTTL is 100 years of 365.2425 days, the contract's longest time to live.
+// maxTTL is 36,525 days, the contract's longest time to live.
 const maxTTL = 3_155_760_000 * time.Second
 
 // Expiry says how long a written key lives. There is no default and the zero Expiry is refused

@@ -95,7 +95,8 @@ func TestInt64Of(t *testing.T) {
 			t.Errorf("%s: got %d, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "null", "true", `"1"`, "[1]", "1.5", "9223372036854775808", "-9223372036854775809"} {
+	for _, text := range []string{"", "null", "true", `"1"`, "[1]", "1.5", "9223372036854775808", "-9223372036854775809",
+		"1e5", "1E999999999"} {
 		if got, err := int64Of(json.RawMessage(text)); err == nil {
 			t.Errorf("%s was read as %d", text, got)
 		}

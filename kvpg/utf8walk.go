@@ -16,13 +16,14 @@ func findInvalidString(v reflect.Value) (path string, found bool) {
 	return w.walk(v, "$", false)
 }
 
-// utf8Walk remembers the pointers it went through: behind fields that encoding/json skips there may be cycles.
+// utf8Walk remembers the pointers, maps and slices it went through: behind fields that encoding/json skips there may be cycles.
 type utf8Walk struct {
 	seen map[visit]bool
 }
 
 type visit struct {
 	ptr uintptr
+	len int // of a slice: a shorter one may begin at the same place
 	typ reflect.Type
 }
 
@@ -54,6 +55,9 @@ func (w *utf8Walk) walk(v reflect.Value, path string, opaque bool) (string, bool
 		return w.walk(v.Elem(), path, opaque)
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 { // base64
+			return "", false
+		}
+		if v.Kind() == reflect.Slice && w.visited(v) {
 			return "", false
 		}
 		for i := range v.Len() {
@@ -109,7 +113,10 @@ func (w *utf8Walk) walkStruct(v reflect.Value, path string, opaque bool) (string
 }
 
 func (w *utf8Walk) visited(v reflect.Value) bool {
-	at := visit{v.Pointer(), v.Type()}
+	at := visit{ptr: v.Pointer(), typ: v.Type()}
+	if v.Kind() == reflect.Slice {
+		at.len = v.Len()
+	}
 	if w.seen[at] {
 		return true
 	}

@@ -170,7 +170,9 @@ func TestFindInvalidStringSurvivesCycles(t *testing.T) {
 	c.next = c
 	n := node{Raw: json.RawMessage(`"\ufffd"`), self: c}
 	n.Self = &n
-	for _, value := range []any{n, []any{c, n.Raw}} {
+	s := &opaqueSlice{kids: make([]any, 1)}
+	s.kids[0] = s.kids
+	for _, value := range []any{n, []any{c, n.Raw}, s} {
 		if _, fault := encodeValue(value); fault != nil {
 			t.Errorf("refused: %v", fault)
 		}
@@ -180,6 +182,10 @@ func TestFindInvalidStringSurvivesCycles(t *testing.T) {
 type opaqueCycle struct{ next *opaqueCycle }
 
 func (*opaqueCycle) MarshalJSON() ([]byte, error) { return []byte(`"cycle"`), nil }
+
+type opaqueSlice struct{ kids []any }
+
+func (*opaqueSlice) MarshalJSON() ([]byte, error) { return []byte(`"\ufffd"`), nil }
 
 func TestLongPathIsClipped(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,8 @@ set local lock_timeout = '900ms';
 set local client_min_messages = warning;
 
 do $$
+declare
+  v_version integer;
 begin
   if current_setting('server_encoding') <> 'UTF8' then
     raise exception using
@@ -19,6 +21,15 @@ begin
     raise exception using
       message = 'queen.kv needs PostgreSQL 14 or newer; this is ' || current_setting('server_version'),
       errcode = '0A000';
+  end if;
+  if to_regprocedure('queen.kv_schema_version_v1()') is not null then
+    execute 'select queen.kv_schema_version_v1()' into v_version;
+    if v_version > 1 then
+      raise exception using
+        message = 'the schema queen is of version ' || v_version || ', newer than this installation, which is 1',
+        errcode = '55000',
+        hint = 'Install with the newer release; nothing was changed.';
+    end if;
   end if;
   if to_regnamespace('queen') is null then
     create schema queen;

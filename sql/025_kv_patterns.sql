@@ -162,7 +162,7 @@ begin
     end if;
     v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during Once; retry the transaction');
+  perform queen.kv_contended_v1(null);
 end;
 $$;
 comment on function queen.kv_once_begin_v1(text, text, bigint, bytea, boolean, uuid, timestamptz) is
@@ -206,6 +206,7 @@ begin
                       else queen.kv_expiry_v1(v_now, (kv.value -> 'ttlMs')::bigint) end
   where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C"
     and kv.version = p_token and kv.value ->> 'once' = 'pending' collate "C"
+    and kv.value @@ queen.kv_integer_path_v1('ttlMs', 1, queen.kv_limit_v1('ttl_ms'))
     and kv.value ->> 'xid' = pg_current_xact_id_if_assigned()::text collate "C";
   if not found then
     perform queen.kv_refuse_v1('kv_once_lost the marker that begin made in this transaction is not there; nothing of this transaction may be committed');

@@ -1,8 +1,8 @@
 -- kv_limit_v1: every limit of the contract, once.
 --
 -- Called with a constant it is folded into a constant when a query is planned, so a limit costs nothing at run time.
--- The value ceiling is the one number that an installer can set (tern data `value_bytes`, 256 to 1048576); it is a
--- property of the installation, not a setting of a session. An unknown name answers NULL.
+-- The value ceiling is the one number that an installer can set (tern data `value_bytes`, 256 to 262144); it is a
+-- property of the installation, not a setting of a session. More would let the 256 gets of a call answer more than one jsonb holds. An unknown name answers NULL.
 create or replace function queen.kv_limit_v1(p_name text) returns bigint
 language sql immutable parallel safe
 begin atomic
@@ -28,9 +28,9 @@ comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its n
 
 do $$
 begin
-  if queen.kv_limit_v1('value_bytes') not between 256 and 1048576 then
+  if queen.kv_limit_v1('value_bytes') not between 256 and 262144 then
     raise exception using
-      message = 'the value ceiling must be from 256 to 1048576 bytes',
+      message = 'the value ceiling must be from 256 to 262144 bytes',
       errcode = '22023',
       hint = 'Leave value_bytes out of the installation''s data for 65536.';
   end if;

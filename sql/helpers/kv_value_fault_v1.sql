@@ -1,5 +1,5 @@
 -- kv_value_fault_v1: NULL for a value that may be stored, else the fault: more than value_bytes of JSONB text, or nested deeper
--- than value_depth.
+-- than value_depth. For a value that is not stored: of a column, PostgreSQL tells the compressed size.
 --
 -- A short number can be a long text ([1e131071, ...] is 63 KB of input and 900 MB of text), so nothing is cast to text before
 -- its length is bounded:
@@ -8,7 +8,8 @@
 --   depth         a jsonpath that looks 1,000 levels down and no further. Each level of nesting is 8 bytes at least, so
 --                 that a small value can't be deep. The walk uses less stack per level than the parser that made the
 --                 value, and than the builder that any stored value needs to be put into a result.
---   numbers       one by one, until their text alone is above the ceiling. A few of them (256 bytes hold 20) can't be
+--   numbers       their texts one by one, until these alone are above the ceiling. (The numbers come as an array: as a set,
+--                 jsonb_path_query takes time that grows with the square of their number.) A few of them (256 bytes hold 20) can't be
 --                 more than 3 MB of text; up to 2048 bytes it is enough that none is above 10^40: a number below it is at most
 --                 16 KB (16,383 decimals), 2.8 MB in all.
 create or replace function queen.kv_value_fault_v1(p_value jsonb) returns text
@@ -32,7 +33,8 @@ begin
   if v_size > 2048
      or v_size > 256 and jsonb_path_exists(p_value, 'strict $.** ? (@.type() == "number" && (@ > 1e40 || @ < -1e40))') then
     for v_number in
-      select n.number::numeric from jsonb_path_query(p_value, 'strict $.** ? (@.type() == "number")') as n (number)
+      select n.number::numeric
+      from jsonb_array_elements(jsonb_path_query_array(p_value, 'strict $.** ? (@.type() == "number")')) as n (number)
     loop
       v_text := v_text + octet_length(v_number::text);
       if v_text > v_ceiling then

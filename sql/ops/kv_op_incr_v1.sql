@@ -40,7 +40,7 @@ begin
     if v_live and jsonb_typeof(v_seen.value) <> 'number' then
       return queen.kv_lost_v1(p_op, p_index, 'type', v_seen.value, v_seen.version, v_seen.expires_at);
     end if;
-    v_sum := case when v_live then v_seen.value::numeric else 0 end + v_delta;
+    v_sum := queen.kv_num_v1(v_seen.value, v_seen.expires_at, p_now) + v_delta;
     if not queen.kv_incr_fits_v1(v_sum, v_delta, (p_op -> 'min')::numeric, (p_op -> 'max')::numeric) then
       return case
         when v_live then queen.kv_lost_v1(p_op, p_index, 'limit', v_seen.value, v_seen.version, v_seen.expires_at)
@@ -70,7 +70,7 @@ begin
       return queen.kv_verdict_v1(p_op, p_index, null, v_new, v_version, v_expires_at);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_incr_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op incr of kv_apply_v1, already checked.';

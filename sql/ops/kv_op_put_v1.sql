@@ -1,6 +1,7 @@
 -- kv_op_put_v1: the ops put and putIfAbsent, checked by the caller (kv_apply_v1).
 --
--- Result: the verdict (kv_verdict_v1). Race: the row is read first, in a statement of its own, and decides; a row that was
+-- Result: the verdict (kv_verdict_v1). Race: a put without expect has nothing to decide, and in READ COMMITTED it is one
+-- statement. In every other case the row is read first, in a statement of its own, and decides; a row that was
 -- seen is changed by an UPDATE that repeats the precondition, so that after a wait it holds for the row that was locked; when
 -- nothing was changed, read and decide again. A loser on a committed live row locks nothing and draws no version.
 -- Errors: 23514 for a lost `required`, 40001 when the row changes hands too often.
@@ -68,7 +69,7 @@ begin
       return queen.kv_verdict_v1(p_op, p_index, null, p_op -> 'value', v_version, v_expires_at);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_put_v1(jsonb, integer, uuid, timestamptz, boolean) is

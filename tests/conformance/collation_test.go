@@ -48,6 +48,7 @@ var textCalls = []textCall{
 	{"kv_refuse_v1", "kv_bad_key no", "kv_key_too_large no", "", "queen.kv_refuse_v1(b, 3)", "22001 kv_key_too_large"},
 	{"kv_level_functions_v1", "writer", "Writer", "", `array[(select count(*) > 3 from queen.kv_level_functions_v1(a)),
 		(select count(*) > 0 from queen.kv_level_functions_v1(b))]`, "{t,f}"},
+	{"kv_grant_level_v1", "sweeper", "", "", "queen.kv_grant_level_v1('%role%', a)", ""},
 	{"kv_grant_v1", "none", "NONE", "", "queen.kv_grant_v1('%role%'::regrole, a)", ""},
 	{"kv_grant_v1", "none", "NONE", "", "queen.kv_grant_v1('%role%'::regrole, b)", "22023 kv_bad_request"},
 

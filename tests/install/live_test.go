@@ -121,7 +121,9 @@ func TestValueCeiling(t *testing.T) {
 	if got := value[int](t, conn, ceiling); got != 65536 {
 		t.Errorf("installed without: %d, want 65536", got)
 	}
-	if err := queenkv.Install(ctx, conn, &queenkv.InstallOptions{ValueBytes: -1}); err == nil {
-		t.Error("a negative ceiling is taken")
+	for _, bytes := range []int{-1, 255, 1<<18 + 1} {
+		if err := queenkv.Install(ctx, conn, &queenkv.InstallOptions{ValueBytes: bytes}); err == nil {
+			t.Errorf("a ceiling of %d is taken", bytes)
+		}
 	}
 }

@@ -3,11 +3,15 @@ package install_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/queenkv/queenkv"
 	"github.com/queenkv/queenkv/tests/testdb"
+	"github.com/queenkv/queenkv/tests/verify"
 )
 
 func TestAnotherEncodingIsRefused(t *testing.T) {
@@ -46,6 +50,23 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 			same(t, "the schema", before, list(t, conn))
 		})
 	}
+	t.Run("dist", func(t *testing.T) { // the SQL alone refuses too
+		t.Parallel()
+		conn := testdb.New(t, nil).Conn(t)
+		_, err := conn.Exec(t.Context(), newer)
+		must(t, err)
+		before := list(t, conn)
+		dist, err := os.ReadFile("../../" + verify.DistPath)
+		must(t, err)
+		_, err = conn.Exec(t.Context(), string(dist))
+		var pg *pgconn.PgError
+		if !errors.As(err, &pg) || pg.Code != "55000" {
+			t.Errorf("error %v, want 55000", err)
+		}
+		_, err = conn.Exec(t.Context(), "rollback")
+		must(t, err)
+		same(t, "the schema", before, list(t, conn))
+	})
 	t.Run("a later migration", func(t *testing.T) {
 		t.Parallel()
 		_, conn := empty(t)

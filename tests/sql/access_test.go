@@ -138,7 +138,12 @@ func TestGrantIsRemembered(t *testing.T) {
 	if got := try(t.Context(), asReader, useNew); got != "42501" {
 		t.Fatalf("before kv_regrant_v1: %s, want 42501", got)
 	}
+	exec("alter table queen.kv add column later int")
+	exec("revoke select on queen.kv from " + pgx.Identifier{reader}.Sanitize()) // as if only columns had been granted
 	exec("select queen.kv_regrant_v1()")
+	if got := try(t.Context(), asReader, "select later from queen.kv"); got != "allowed" {
+		t.Errorf("a reader's column that came later, after kv_regrant_v1: %s, want allowed", got)
+	}
 	if got := try(t.Context(), asReader, useNew); got != "allowed" {
 		t.Errorf("a reader after kv_regrant_v1: %s, want allowed", got)
 	}
@@ -172,6 +177,9 @@ func TestGrantArguments(t *testing.T) {
 		"'" + role + "', null":     "22023 kv_bad_request",
 		"'-', 'reader'":            "22023 kv_bad_request", // PUBLIC
 		"null, 'reader'":           "22023 kv_bad_request",
+		// The owner of the schema, from whom a level would only take.
+		"(select nspowner::regrole from pg_namespace where nspname = 'queen'), 'reader'": "22023 kv_bad_request",
+		"(select nspowner::regrole from pg_namespace where nspname = 'queen'), 'none'":   "22023 kv_bad_request",
 	} {
 		if got := evaluate(t.Context(), owner, "queen.kv_grant_v1("+args+")"); got != want {
 			t.Errorf("kv_grant_v1(%s): %s, want %s", args, got, want)

@@ -39,6 +39,8 @@ func TestDirectWriters(t *testing.T) {
 		"'n', 'k', '1', -5, null":                                      "23514",
 		"'n', 'k', '1', default, 'infinity'":                           "23514",
 		"'n', 'k', '1', default, '-infinity'":                          "23514",
+		"'n', 'k', '1', default, '10001-01-01Z'":                       "23514",
+		"'n', 'k', '1', default, '0001-12-31 23:59:59.999999Z BC'":     "23514",
 		"'n', 'k', null, default, null":                                "23502",
 		"null, 'k', '1', default, null":                                "23502",
 		"'n', null, '1', default, null":                                "23502",

@@ -27,7 +27,7 @@ create table if not exists queen.kv (
   constraint kv_pkey primary key (tenant_id, namespace, key),
   constraint kv_namespace_form check (octet_length(namespace) <= 64 and namespace ~ '^[a-z0-9][a-z0-9._-]*$'),
   constraint kv_key_length check (octet_length(key) between 1 and 2048),
-  constraint kv_expires_at_finite check (expires_at > '-infinity' and expires_at < 'infinity'),
+  constraint kv_expires_at_finite check (expires_at >= '0001-01-01 00:00:00+00' and expires_at < '10001-01-01 00:00:00+00'),
   constraint kv_version_positive check (version > 0)
 ) with (
   -- 2026-11-30, not measured (make soak is to come). Room on each page for a counter's next version, so that it stays HOT.

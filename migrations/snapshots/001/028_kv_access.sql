@@ -31,35 +31,75 @@ begin atomic
   select p.oid::regprocedure
   from pg_proc as p
   where p.pronamespace = 'queen'::regnamespace
-    and p_level in ('reader', 'writer', 'admin', 'sweeper')
+    and p_level collate "C" in ('reader', 'writer', 'admin', 'sweeper')
     and case
-      when p.proname in ('kv_grant_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
-      when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level in ('writer', 'admin')
-      when p_level = 'sweeper' then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
+      when p.proname in ('kv_grant_v1', 'kv_grant_level_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
+      when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')
+      when p_level = 'sweeper' collate "C" then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
       else true
     end;
 end;
 comment on function queen.kv_level_functions_v1(text) is 'The functions that a level may execute.';
 
+-- kv_grant_level_v1: grants what a level is, and takes nothing away. The part of kv_grant_v1 that an installation repeats for every
+-- role that kv_grant_v1 remembers, so that what a release adds is granted too.
+create or replace function queen.kv_grant_level_v1(p_role_name name, p_level text) returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_function regprocedure;
+begin
+  if p_role_name is null then
+    perform queen.kv_refuse_v1('kv_bad_request p_role_name must be the name of a role');
+  end if;
+  execute format('grant usage on schema queen to %I', p_role_name);
+  for v_function in select f from queen.kv_level_functions_v1(p_level) as f loop
+    execute format('grant execute on routine %s to %I', v_function, p_role_name);
+  end loop;
+  if p_level collate "C" in ('reader', 'writer', 'admin') then
+    execute format('grant select on queen.kv to %I', p_role_name);
+  end if;
+  if p_level collate "C" in ('writer', 'admin') then
+    execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', p_role_name);
+    execute format('grant usage on sequence queen.kv_version_seq to %I', p_role_name);
+  end if;
+  if p_level = 'admin' collate "C" then
+    execute format('grant select, insert, update, delete on queen.kv_quota to %I', p_role_name);
+    execute format('grant select on queen.kv_usage to %I', p_role_name);
+  end if;
+  if p_level = 'sweeper' collate "C" then
+    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on queen.kv to %I', p_role_name);
+    execute format('grant select, insert, update, delete on queen.kv_usage to %I', p_role_name);
+  end if;
+end;
+$$;
+comment on function queen.kv_grant_level_v1(name, text) is 'Grants what a level is, and takes nothing away.';
+
 -- kv_grant_v1: gives a role a level, instead of the one it had, and remembers it.
 --
--- Errors: kv_bad_request for a level that is none of reader, writer, sweeper, admin, none, and for PUBLIC (regrole '-'): a grant is
--- to a role that somebody answers for. Only the owner can call it. Rename a role, and it must be granted again.
+-- Errors: kv_bad_request for a level that is none of reader, writer, sweeper, admin, none, for PUBLIC (regrole '-': a grant is to a
+-- role that somebody answers for), and for the owner, whom a level would only take rights from. Only the owner can call it.
+-- Rename a role, and it must be granted again.
 create or replace function queen.kv_grant_v1(p_role regrole, p_level text) returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_role constant name := (select r.rolname from pg_roles as r where r.oid = p_role);
-  v_function regprocedure;
 begin
   if v_role is null then
     perform queen.kv_refuse_v1('kv_bad_request p_role must be a role; nothing is granted to PUBLIC');
+  end if;
+  if p_role = (select n.nspowner from pg_namespace as n where n.nspname = 'queen')
+     or p_role = (select c.relowner from pg_class as c where c.oid = 'queen.kv'::regclass) then
+    perform queen.kv_refuse_v1('kv_bad_request p_role owns the schema: it may do everything already, and a level would take that away');
   end if;
   if p_level is null or p_level collate "C" not in ('reader', 'writer', 'sweeper', 'admin', 'none') then
     perform queen.kv_refuse_v1('kv_bad_request p_level must be one of reader, writer, sweeper, admin, none');
   end if;
 
+  lock table queen.kv_grant in share row exclusive mode; -- one at a time, or two revokes meet in the catalogs
   execute format('revoke all on all tables in schema queen from %I', v_role);
   execute format('revoke all on all sequences in schema queen from %I', v_role);
   execute format('revoke all on all routines in schema queen from %I', v_role);
@@ -69,33 +109,15 @@ begin
     return;
   end if;
 
-  execute format('grant usage on schema queen to %I', v_role);
-  for v_function in select f from queen.kv_level_functions_v1(p_level) as f loop
-    execute format('grant execute on routine %s to %I', v_function, v_role);
-  end loop;
-  if p_level in ('reader', 'writer', 'admin') then
-    execute format('grant select on queen.kv to %I', v_role);
-  end if;
-  if p_level in ('writer', 'admin') then
-    execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', v_role);
-    execute format('grant usage on sequence queen.kv_version_seq to %I', v_role);
-  end if;
-  if p_level = 'admin' then
-    execute format('grant select, insert, update, delete on queen.kv_quota to %I', v_role);
-    execute format('grant select on queen.kv_usage to %I', v_role);
-  end if;
-  if p_level = 'sweeper' then
-    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on queen.kv to %I', v_role);
-    execute format('grant select, insert, update, delete on queen.kv_usage to %I', v_role);
-  end if;
+  perform queen.kv_grant_level_v1(v_role, p_level);
   insert into queen.kv_grant (role_name, level) values (v_role, p_level);
 end;
 $$;
 comment on function queen.kv_grant_v1(regrole, text) is
   'Gives a role the level reader, writer, sweeper, admin or none, instead of the one it had, and remembers it.';
 
--- kv_regrant_v1: grants what is remembered once more, so that a function which a release added is granted too. A role that
--- is gone is skipped. Nothing is changed for a role whose level already covers everything.
+-- kv_regrant_v1: grants what is remembered once more, so that what a release added is granted too. A role that is gone is
+-- skipped; one that was made anew under the old name is taken for it, so give a role the level none before it is dropped.
 create or replace function queen.kv_regrant_v1() returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -104,12 +126,9 @@ declare
   v_grant record;
 begin
   for v_grant in
-    select r.oid::regrole as role, g.level
-    from queen.kv_grant as g join pg_roles as r on r.rolname = g.role_name
-    where exists (
-      select from queen.kv_level_functions_v1(g.level) as f where not has_function_privilege(r.oid, f, 'execute'))
+    select g.role_name, g.level from queen.kv_grant as g join pg_roles as r on r.rolname = g.role_name
   loop
-    perform queen.kv_grant_v1(v_grant.role, v_grant.level);
+    perform queen.kv_grant_level_v1(v_grant.role_name, v_grant.level);
   end loop;
 end;
 $$;

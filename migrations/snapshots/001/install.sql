@@ -18,6 +18,7 @@
 {{ template "helpers/kv_row_v1.sql" . }}
 {{ template "helpers/kv_verdict_v1.sql" . }}
 {{ template "helpers/kv_refuse_v1.sql" . }}
+{{ template "helpers/kv_contended_v1.sql" . }}
 {{ template "helpers/kv_namespace_fault_v1.sql" . }}
 {{ template "helpers/kv_key_fault_v1.sql" . }}
 {{ template "helpers/kv_keys_fault_v1.sql" . }}

@@ -1,4 +1,4 @@
--- kv_page_limit_v1: a getPrefix's limit, clamped to 1..1000; 100 when it is absent (SQL NULL).
+-- kv_page_limit_v1: a checked getPrefix's limit, clamped to 1..1000; 100 when it is absent (SQL NULL).
 create or replace function queen.kv_page_limit_v1(p_limit jsonb) returns integer
 language sql immutable parallel safe
 begin atomic

@@ -44,7 +44,7 @@ begin
       return queen.kv_lost_v1(p_op, p_index, 'absent', null, 0, null);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_delete_v1(jsonb, integer, uuid, timestamptz) is 'The op delete of kv_apply_v1, already checked.';

@@ -41,7 +41,7 @@ begin
       return queen.kv_verdict_v1(p_op, p_index, null, v_seen.value, v_seen.version, v_expires_at);
     end if;
   end loop;
-  perform queen.kv_refuse_v1('kv_contended the row changed hands 16 times during this op; retry the transaction', p_index);
+  perform queen.kv_contended_v1(p_index);
 end;
 $$;
 comment on function queen.kv_op_touch_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op touch of kv_apply_v1, already checked.';

@@ -30,8 +30,13 @@ begin
       f.fault is null and f.op ->> 'op' = 'put' and not f.op ? 'expect' as is_plain_put
     from (
       select e.op, (e.position - 1)::integer as index,
-        case when case e.op -> 'op' when '"put"' then queen.kv_plain_put_v1(e.op) when '"get"' then queen.kv_plain_get_v1(e.op) end then null
-             else queen.kv_op_fault_v1(e.op, p_in_wire) end as fault
+        case
+          when case e.op -> 'op'
+                 when '"put"' then queen.kv_plain_put_v1(e.op)
+                 when '"get"' then queen.kv_plain_get_v1(e.op)
+               end then null
+          else queen.kv_op_fault_v1(e.op, p_in_wire)
+        end as fault
       from jsonb_array_elements(p_ops) with ordinality as e (op, position)
       offset 0
     ) as f
@@ -43,7 +48,7 @@ begin
     perform queen.kv_refuse_v1('kv_too_many_keys a call takes at most 4096 keys in getMany and getPrefix, 256 in the wire');
   end if;
   is_put_batch := is_put_batch and cardinality(single_key) > 1
-    and current_setting('transaction_isolation') in ('read committed', 'read uncommitted')
+    and current_setting('transaction_isolation') = 'read committed'
     and cardinality(single_key) = (
       select count(distinct e.op ->> 'ns' || '/' || (e.op ->> 'key')) from jsonb_array_elements(p_ops) as e (op));
 end;

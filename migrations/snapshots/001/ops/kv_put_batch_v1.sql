@@ -18,7 +18,6 @@ begin
     select e.op, (e.position - 1)::integer as index, (e.op ->> 'ns') collate "C" as ns, (e.op ->> 'key') collate "C" as key,
       queen.kv_expiry_v1(p_now, queen.kv_ttl_ms_v1(e.op)) as expires_at, nextval('queen.kv_version_seq') as version
     from jsonb_array_elements(p_ops) with ordinality as e (op, position)
-    order by 3, 4
   ), written as (
     insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
     select p_tenant, op.ns, op.key, op.op -> 'value', op.version, op.expires_at, p_now, p_now from op order by op.ns, op.key
