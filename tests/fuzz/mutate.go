@@ -15,7 +15,7 @@ func ops(s source) string {
 		return cheapOps(s, pick(s, 64, 65, 65, 256, 257, 257))
 	case s.one(60):
 		return oddJSON(s)
-	case s.one(40):
+	case s.one(30):
 		return manyKeys(s)
 	}
 	bad := -1
@@ -53,7 +53,7 @@ func cheapOps(s source, n int) string {
 
 // manyKeys are getMany and getPrefix around the limit of keys.
 func manyKeys(s source) string {
-	n := pick(s, 256, 4092, 4096) - 1 + s.IntN(4)
+	n := pick(s, 256, 4096, 4096) - 1 + s.IntN(4)
 	many := `{"op":"getMany","ns":"n","keys":[` + strings.TrimSuffix(strings.Repeat(`"a",`, n), ",") + `]}`
 	if s.one(2) {
 		return "[" + many + "]"
