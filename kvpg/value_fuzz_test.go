@@ -11,7 +11,7 @@ import (
 // jsonSeeds are where go test -fuzz starts, and all that a plain go test tries.
 var jsonSeeds = []string{
 	`null`, `{"a":[1,-2.50e3,{"b":"c"}],"d":true}`, `"\u0000"`, `"\\u0000"`, `"\\\u0000"`, `"\ud83d\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`, `"\ud83d\\ude00"`,
-	`"\uD800\uDC00\uDFFF"`, "\"\\ud83d\U0001f600\"", `"\ufffd"`, "\"\ufffd\"", "\"\xff\"", "{\"\xff\":1}", `{"a b":{"":["\u0000"]}}`, `{"a":{"\u0000":1}}`,
+	`"\uD800\uDC00\uDFFF"`, `"\ud800\ue000"`, `"\ud800\udbff"`, "\"\\ud83d\U0001f600\"", `"\ufffd"`, "\"\ufffd\"", "\"\xff\"", "{\"\xff\":1}", `{"a b":{"":["\u0000"]}}`, `{"a":{"\u0000":1}}`,
 	`1e131071`, `1e131072`, `10e131071`, `0.1e131072`, `0.001e131074`, `1e-16383`, `1e-16384`, `0e-16384`, `0e999999`, `0e1073741822`, `0e1073741823`,
 	`1e99999999999999999999`, `-0`, `[1e5,1E+5,1e-5]`, `"1e999999"`, ` [ 1 , 2 ] `, `{"\"":"\"e5"}`, `"\/\b\f\n\r\t"`,
 	strings.Repeat("[", 1000) + strings.Repeat("]", 1000), strings.Repeat("[", 1001) + strings.Repeat("]", 1001),
