@@ -72,6 +72,16 @@ func (c call) params() []any {
 	return params
 }
 
+// size is how many bytes the arguments have.
+func (c call) size() (n int) {
+	for _, a := range c.args {
+		if a.text != nil {
+			n += len(*a.text)
+		}
+	}
+	return n
+}
+
 func literal(s *string) string {
 	switch {
 	case s == nil:
@@ -130,7 +140,15 @@ func nowArg(s source) arg {
 const onceWhole = `select queen.kv_once_end_v1(%[1]s, %[2]s,
 	(select token from queen.kv_once_begin_v1(%[1]s, %[2]s, %[3]s, %[4]s, %[5]s, %[6]s, %[7]s)), %[8]s, %[9]s, %[6]s, %[7]s)::text`
 
+// onceForged begins over a value that anybody has put, a marker or nearly one.
+const onceForged = `select queen.kv_once_begin_v1('n', 'forged', 1000, %[4]s, p_tenant => %[2]s, p_now => %[3]s)::text
+	from (select queen.kv_apply_v1(%[1]s, %[2]s, %[3]s) offset 0) as put`
+
 func onceCall(s source, tenant string) call {
+	if s.one(5) {
+		put := `[{"op":"put","ns":"n","key":"forged","forever":true,"value":` + marker(s) + "}]"
+		return call{function: "kv_once_begin_v1", form: onceForged, args: []arg{text("jsonb", put), tenantArg(s, tenant), nowArg(s), bytes(s)}}
+	}
 	key := oneOf(s, keys[:6], oddText)
 	ns := oneOf(s, append([]string{contended}, namespaces...), oddText)
 	if s.one(5) {

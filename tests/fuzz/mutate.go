@@ -11,7 +11,7 @@ func ops(s source) string {
 	switch {
 	case s.one(2):
 		n = 1
-	case s.one(40):
+	case s.one(30):
 		return cheapOps(s, pick(s, 64, 65, 65, 256, 257, 257))
 	case s.one(60):
 		return oddJSON(s)
@@ -102,7 +102,7 @@ func aimed(s source, o op) op {
 	case 3:
 		return o.set(pick(s, "forever", "ttlMs", "ttlSeconds"), pick(s, "false", "1", "true"))
 	case 4:
-		return o.set("expect", pick(s, oddNumber(s), "-1", "1.5", `"1"`))
+		return goodOf(s, pick(s, "put", "delete", "touch")).set("expect", pick(s, oddNumber(s), "-1", "1.5", `"1"`, "9223372036854775808"))
 	case 5:
 		return goodOf(s, "incr").set(pick(s, "delta", "min", "max"), pick(s, oddNumber(s), "1e-19", "1000000000000000000000000000000000001"))
 	case 6:

@@ -17,6 +17,7 @@ type worker struct {
 	memory memory
 	before state
 	tally  tally
+	played int
 }
 
 // A tally counts what calls came to: a code of the contract, or one of the names below.
@@ -56,6 +57,9 @@ func (w *worker) look(ctx context.Context) (s state, err error) {
 func (w *worker) play(ctx context.Context, c call) error {
 	if err := w.try(ctx, c); err != nil {
 		return err
+	}
+	if w.played++; w.played%100 != 0 && c.size() < 1000 { // asking for it takes as long as a call
+		return nil
 	}
 	return w.memory.look()
 }
