@@ -15,7 +15,7 @@ func helperCall(s source) call {
 		return orNull(s, "bigint", func(s source) string { return pick(s, boundNumbers...) })
 	}
 	plain := func(s source) arg { return orNull(s, "text", oddText) }
-	flag := func(s source) arg { return wireArg(s) }
+	flag := wireArg
 	return choose(s, []choice[call]{
 		{3, total("kv_op_fault_v1", func(s source) arg {
 			return orNull(s, "jsonb", func(s source) string { return mutate(s, goodOp(s)).text(s) })

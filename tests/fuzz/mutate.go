@@ -11,7 +11,7 @@ func ops(s source) string {
 	switch {
 	case s.one(2):
 		n = 1
-	case s.one(30):
+	case s.one(32):
 		return cheapOps(s, pick(s, 64, 65, 65, 256, 257, 257))
 	case s.one(60):
 		return oddJSON(s)
@@ -70,7 +70,7 @@ func mutate(s source, o op) op {
 	return choose(s, []choice[op]{
 		{30, func(s source) op { return o.with(at, oddJSON(s)) }},
 		{40, func(s source) op { return aimed(s, o) }},
-		{8, func(s source) op { return o.without(at) }},
+		{8, func(source) op { return o.without(at) }},
 		{8, func(s source) op { return o.insert(s, member{oddName(s), oddJSON(s)}) }},
 		{6, func(s source) op { // twice with one name: the last one counts
 			if len(o) == 0 {
