@@ -82,6 +82,9 @@ func (w *worker) try(ctx context.Context, c call) error {
 		return fmt.Errorf("%w, and the session did not survive it: %w", err, lookErr)
 	}
 	before := w.before
+	if c.form != "" { // of its two functions the first may have gone through
+		before.drawn = after.drawn
+	}
 	w.before = after
 	var raised *pgconn.PgError
 	if !errors.As(err, &raised) {
