@@ -2,6 +2,7 @@
 # KV_TEST_DATABASE_URL, a container, binaries of this machine, or what apt-get installs.
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Folders with a go.mod: modules of their own, so that users of the driver inherit no test's dependencies.
 MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
@@ -10,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof verify lint dist snapshot bench-sql $(WITH_POSTGRES)
+.PHONY: help demo test proof verify lint vuln dist snapshot bench-sql $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -33,6 +34,9 @@ lint: ## gofmt, go mod tidy, go vet and golangci-lint on every module
 	@for module in $(MODULES); do echo "lint $$module"; \
 		(cd $$module && go mod tidy -diff && go vet ./... && \
 		go run $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+vuln: ## govulncheck on every module (asks https://vuln.go.dev, so it needs the internet, and is no part of CI)
+	@for module in $(MODULES); do echo "vuln $$module"; (cd $$module && go run $(GOVULNCHECK) ./...) || exit 1; done
 
 dist: ## write dist/queen_kv.sql from sql/
 	cd tests && go run ./generate dist

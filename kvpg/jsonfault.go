@@ -2,6 +2,7 @@ package kvpg
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"unicode/utf8"
 )
@@ -12,6 +13,7 @@ const maxDepth = 1000 // the contract's bound; PostgreSQL's parser gives up a li
 const (
 	maxIntegerDigits  = 131072
 	maxFractionDigits = 16383
+	maxExponent       = math.MaxInt32 / 2 // the first one that its reader refuses
 )
 
 // findFault looks through valid JSON text for what jsonb can't hold, and gives its offset and what it is; the problem is empty
@@ -119,7 +121,7 @@ func fitsNumeric(number []byte) bool {
 			return false
 		}
 	}
-	if exponent > 1<<30 || exponent < -(1<<30) {
+	if exponent >= maxExponent || exponent <= -maxExponent { // even of a zero
 		return false
 	}
 	whole, fraction, _ := bytes.Cut(bytes.TrimPrefix(mantissa, []byte("-")), []byte("."))

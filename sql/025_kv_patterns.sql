@@ -34,6 +34,16 @@ begin atomic
 end;
 comment on function queen.kv_once_fingerprint_v1(bytea) is 'SHA-256 of a fingerprint in hex; NULL for none.';
 
+-- kv_once_done_ok_v1: whether a value that says "once": "done" is a marker that can be answered from. Anybody can put one that
+-- is not.
+create or replace function queen.kv_once_done_ok_v1(p_value jsonb) returns boolean
+language sql immutable parallel safe
+begin atomic
+  select p_value @@ 'strict $.isError.type() == "boolean" && ($.result == null
+    || $.result like_regex "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")' is true;
+end;
+comment on function queen.kv_once_done_ok_v1(jsonb) is 'Whether a value that says "once": "done" is a marker that can be answered from.';
+
 -- kv_once_state_v1: what a row says to a caller of Once: NULL (nothing alive: run), replay, mismatch, reentry, unfinished or
 -- foreign. p_xid is the caller's own transaction id, NULL when it has none. reentry comes before the expiry (the function may
 -- outlive its own marker) and before the fingerprint; given against not given is a mismatch.
@@ -45,7 +55,7 @@ begin atomic
     when p_value ->> 'once' = 'pending' collate "C" and p_value ->> 'xid' = p_xid::text collate "C" then 'reentry'
     when p_value is null or not queen.kv_live_v1(p_expires_at, p_now) then null
     when p_value ->> 'once' = 'pending' collate "C" then 'unfinished'
-    when p_value ->> 'once' is distinct from 'done' collate "C" then 'foreign'
+    when p_value ->> 'once' is distinct from 'done' collate "C" or not queen.kv_once_done_ok_v1(p_value) then 'foreign'
     when p_value ->> 'fingerprint' is distinct from queen.kv_once_fingerprint_v1(p_fingerprint) collate "C" then 'mismatch'
     else 'replay'
   end;
