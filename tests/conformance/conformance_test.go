@@ -26,21 +26,27 @@ func settings(values map[string]string) func(*pgx.ConnConfig) {
 func playAll(t *testing.T, p *Player) {
 	t.Helper()
 	for _, file := range files {
-		cases, err := Load(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range cases {
-			t.Run(cases[i].Name, func(t *testing.T) {
-				diffs, err := p.Play(t.Context(), &cases[i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, diff := range diffs {
-					t.Error(diff)
-				}
-			})
-		}
+		play(t, p, file)
+	}
+}
+
+// play plays every case of a file as a subtest.
+func play(t *testing.T, p *Player, file string) {
+	t.Helper()
+	cases, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cases {
+		t.Run(cases[i].Name, func(t *testing.T) {
+			diffs, err := p.Play(t.Context(), &cases[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, diff := range diffs {
+				t.Error(diff)
+			}
+		})
 	}
 }
 

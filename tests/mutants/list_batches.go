@@ -43,7 +43,7 @@ var batches = []mutant{
 		name: "puts with expect as one statement", file: "sql/ops/kv_plan_v1.sql",
 		old: ` and not f.op ? 'expect' as is_plain_put`, new: ` as is_plain_put`,
 		why:    "a put with expect keeps its precondition in a call of several",
-		killer: killer{"tests/sql", "TestPutBatch|TestFirstBadOp|TestOneInstant"},
+		killer: killer{"tests/sql", "TestExpectBesideOtherPuts"},
 	},
 	{
 		name: "a key twice in one statement", file: "sql/ops/kv_plan_v1.sql",

@@ -9,6 +9,20 @@ var refusals = []mutant{
 		killer: killer{"tests/conformance", "TestPlain/^unknown_field"},
 	},
 	{
+		name: "unknown field accepted, the short way", file: "sql/helpers/kv_plain_op_v1.sql",
+		old: `
+     and p_op - p_fields = '{}'`, new: ``,
+		why:    "a misspelt expect would turn a compare-and-set into an overwrite",
+		killer: killer{"tests/conformance", "TestPlain/^unknown_field"},
+	},
+	{
+		name: "required of any type, the short way", file: "sql/helpers/kv_plain_put_v1.sql",
+		old: `
+     and (p_op -> 'required' = any ('{true,false}'::jsonb[])) is not false`, new: ``,
+		why:    "required is true or false, and nothing else",
+		killer: killer{"tests/conformance", "TestPlain/^required"},
+	},
+	{
 		name: "tenant field accepted", file: "sql/helpers/kv_op_fault_v1.sql",
 		old:    `when 'put', 'putIfAbsent' then v_fields := '{op,ns,`,
 		new:    `when 'put', 'putIfAbsent' then v_fields := '{tenant,op,ns,`,

@@ -31,7 +31,7 @@ import (
 )
 
 func main() {
-	ok, err := run()
+	ok, err := runAll()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 	}
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-func run() (ok bool, err error) {
+func runAll() (ok bool, err error) {
 	pattern := flag.String("run", "", "only the mutants whose name matches this `regexp`")
 	quick := flag.Bool("quick", false, "only the ten that CI runs")
 	all := flag.Bool("suite", true, "run all tests for a mutant that the named test lets live")

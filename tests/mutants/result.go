@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,18 +42,29 @@ func (r result) String() string {
 
 // passUnchanged runs the named tests on trees that nobody has changed.
 func passUnchanged(ctx context.Context, trees []string, list []mutant) error {
-	var killers []killer
+	killers := map[string][]killer{} // by folder: each is built once
 	for _, m := range list {
-		if !slices.Contains(killers, m.killer) {
-			killers = append(killers, m.killer)
+		if k := m.killer; !slices.Contains(killers[k.folder], k) {
+			killers[k.folder] = append(killers[k.folder], k)
 		}
 	}
-	return spread(trees, len(killers), func(tree string, i int) error {
-		o, err := test(ctx, tree, killers[i])
-		if err == nil && !o.passed {
-			err = fmt.Errorf("%v fails on the tree as it is:\n%s", killers[i], o.output)
+	folders := slices.Sorted(maps.Keys(killers))
+	return spread(trees, len(folders), func(tree string, i int) error {
+		binary, err := build(ctx, tree, folders[i])
+		if err != nil {
+			return err
 		}
-		return err
+		defer os.Remove(binary)
+		for _, k := range killers[folders[i]] {
+			o, err := run(ctx, tree, binary, k)
+			if err == nil && !o.passed {
+				err = fmt.Errorf("%v fails on the tree as it is:\n%s", k, o.output)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -24,16 +24,28 @@ var errBuild = errors.New("it does not build")
 
 // test builds a package's tests in a tree and runs those that a pattern names, to the first failure.
 func test(ctx context.Context, tree string, k killer) (outcome, error) {
-	folder := filepath.Join(tree, k.folder)
-	binary := filepath.Join(tree, "mutants.test")
-	defer os.Remove(binary)
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-trimpath", "-o", binary, ".")
-	build.Dir = folder
-	if out, err := build.CombinedOutput(); err != nil {
-		return outcome{}, errors.Join(ctx.Err(), fmt.Errorf("%s: %w\n%s", k.folder, errBuild, out))
+	binary, err := build(ctx, tree, k.folder)
+	if err != nil {
+		return outcome{}, err
 	}
+	defer os.Remove(binary)
+	return run(ctx, tree, binary, k)
+}
+
+// build gives a program that holds a package's tests.
+func build(ctx context.Context, tree, folder string) (string, error) {
+	binary := filepath.Join(tree, "mutants.test")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", binary, ".")
+	cmd.Dir = filepath.Join(tree, folder)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", errors.Join(ctx.Err(), fmt.Errorf("%s: %w\n%s", folder, errBuild, out))
+	}
+	return binary, nil
+}
+
+func run(ctx context.Context, tree, binary string, k killer) (outcome, error) {
 	cmd := exec.CommandContext(ctx, binary, "-test.v", "-test.failfast", "-test.timeout=2m", "-test.run="+k.run)
-	cmd.Dir = folder
+	cmd.Dir = filepath.Join(tree, k.folder)
 	cmd.Env = append(os.Environ(), "KV_TEST_REPORT=") // what a mutant counts is of no interest
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {

@@ -17,6 +17,7 @@ import (
 type kind struct {
 	icu      bool
 	encoding string
+	locale   string
 }
 
 // clause is the end of a CREATE DATABASE statement.
@@ -26,7 +27,9 @@ func (k kind) clause(template string) string {
 		encoding = "UTF8"
 	}
 	s := " template " + template + " encoding '" + encoding + "'"
-	if k.icu {
+	if k.locale != "" {
+		s += " " + k.locale
+	} else if k.icu {
 		s += " locale_provider icu icu_locale 'en-US' lc_collate 'C' lc_ctype 'C'"
 	}
 	return s
