@@ -90,13 +90,13 @@ var existence = []mutant{
 		old:    `v_version := coalesce(v_version, nextval('queen.kv_version_seq'));`,
 		new:    `v_version := coalesce(v_seen.version, 0) + 1;`,
 		why:    "no version is issued twice for a key: a key made anew must not repeat one that an old holder carries",
-		killer: killer{"tests/conformance", "TestPlain/^(expect|expired|recipe)"},
+		killer: killer{"tests/sql", "TestNoVersionTwice"},
 	},
 	{
 		name: "version + 1, incr", file: "sql/ops/kv_op_incr_v1.sql",
 		old:    `v_version := coalesce(v_version, nextval('queen.kv_version_seq'));`,
 		new:    `v_version := coalesce(v_seen.version, 0) + 1;`,
 		why:    "no version is issued twice for a key: a counter made anew must not repeat one that an old holder carries",
-		killer: killer{"tests/conformance", "TestPlain/^(expect|incr|recipe)"},
+		killer: killer{"tests/sql", "TestNoVersionTwice"},
 	},
 }
