@@ -29,7 +29,7 @@ var access = []mutant{
 		killer: killer{"tests/sql", "TestLevels"},
 	},
 	{
-		name: "a caller's operators", file: "sql/helpers/kv_op_fault_v1.sql",
+		name: "a caller's operators", file: "sql/024_kv.sql",
 		old: "set search_path = pg_catalog, pg_temp\n", new: "",
 		why:    "no schema ahead of pg_catalog has a say in what the functions do",
 		killer: killer{"tests/conformance", "TestHostileSearchPath"},

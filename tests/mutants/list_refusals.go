@@ -42,7 +42,7 @@ var refusals = []mutant{
 		killer: killer{"tests/sql", "TestDepth"},
 	},
 	{
-		name: "a string is a number", file: "sql/helpers/kv_number_fault_v1.sql",
+		name: "JSON null as an absent number", file: "sql/helpers/kv_number_fault_v1.sql",
 		old: `when jsonb_typeof(p_value) <> 'number' collate "C" then`, new: `when jsonb_typeof(p_value) not in ('number', 'null') then`,
 		why:    "JSON null for an optional field is an error, not an absent field",
 		killer: killer{"tests/conformance", "TestPlain/^incr"},

@@ -37,7 +37,7 @@ func (r result) String() string {
 	if r.fate == survived {
 		by = r.mutant.why
 	}
-	return fmt.Sprintf("%-38s %-22s %5.1f s  %s", r.mutant.name, r.fate, r.took.Seconds(), by)
+	return fmt.Sprintf("%-46s %-22s %7.1f  %.70s", r.mutant.name, r.fate, r.took.Seconds(), by)
 }
 
 // passUnchanged runs the named tests on trees that nobody has changed.
@@ -131,7 +131,7 @@ func dropTemplates(ctx context.Context, tree string) {
 // report prints the table and the counts, and tells whether all is as it should be.
 func report(results []result, took time.Duration) bool {
 	fates := map[string]int{}
-	fmt.Println("\nmutant                                 fate                   seconds  by")
+	fmt.Printf("\n%-46s %-22s seconds  by\n", "mutant", "fate")
 	for _, r := range results {
 		fates[r.fate]++
 		fmt.Println(r)
