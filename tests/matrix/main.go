@@ -29,13 +29,14 @@ import (
 // packages are the tests that depend on the server.
 var packages = []string{"./sql", "./conformance", "./races", "./install"}
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() (status int) {
 	versions := flag.String("versions", "14 15 16 17 18", "the major `versions` to run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var rows []row
-	status := 0
 	for version := range strings.FieldsSeq(*versions) {
 		r := runVersion(ctx, version)
 		if r.failed > 0 || r.broken {
@@ -48,9 +49,9 @@ func main() {
 		fmt.Println(r)
 	}
 	if ctx.Err() != nil {
-		status = 1
+		return 1
 	}
-	os.Exit(status)
+	return status
 }
 
 // A row is what came of one version.

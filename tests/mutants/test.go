@@ -107,8 +107,8 @@ func suite(ctx context.Context, tree string) (outcome, error) {
 		if ctx.Err() != nil {
 			return outcome{}, ctx.Err()
 		}
-		if err != nil {
-			return outcome{by: failed(string(out)), output: string(out)}, nil
+		if o := (outcome{passed: err == nil, by: failed(string(out)), output: string(out)}); !o.passed {
+			return o, nil
 		}
 	}
 	return outcome{passed: true}, nil
