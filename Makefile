@@ -11,11 +11,11 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof verify lint vuln dist snapshot bench-sql $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
-		printf '  make %-10s %s\n' "$$target" "$$text"; done
+		printf '  make %-13s %s\n' "$$target" "$$text"; done
 
 demo: $(WITH_POSTGRES) ## get a PostgreSQL and run the main job: plainly, killed and resumed, twice at once, without Once
 	$(WITH_POSTGRES) -- sh -c 'cd examples && go run ./payments/demo'
@@ -26,6 +26,16 @@ test: $(WITH_POSTGRES) ## get a PostgreSQL and run every test of every module, w
 proof: $(WITH_POSTGRES) ## get a PostgreSQL and run the long forms of the tests (hours with the default sizes)
 	$(WITH_POSTGRES) -- sh .ci/proof
 
+test-matrix: $(WITH_POSTGRES) ## run the SQL, conformance, races and install tests on PostgreSQL 14 to 18, a row for each
+	cd tests && go build -buildvcs=false -o ../bin/matrix ./matrix && ../bin/matrix
+
+mutants: $(WITH_POSTGRES) ## make wrong changes to sql/ and kvpg, one at a time, and see the test that must fail fail
+	cd tests && go build -buildvcs=false -o ../bin/mutants ./mutants
+	$(WITH_POSTGRES) -- bin/mutants $(MUTANTS)
+
+mutants-quick: MUTANTS := -quick
+mutants-quick: mutants ## ten of the mutants, as CI runs them
+
 verify: $(WITH_POSTGRES) ## check that dist/ and migrations/ are what sql/ makes, and that all ways to install agree
 	$(WITH_POSTGRES) -- sh -c 'cd tests && go test -count=1 ./verify'
 
@@ -35,7 +45,7 @@ lint: ## gofmt, go mod tidy, go vet and golangci-lint on every module
 		(cd $$module && go mod tidy -diff && go vet ./... && \
 		go run $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
-vuln: ## govulncheck on every module (asks https://vuln.go.dev, so it needs the internet, and is no part of CI)
+vuln: ## govulncheck on every module (asks the Go vulnerability database, so it needs the internet, and is no part of CI)
 	@for module in $(MODULES); do echo "vuln $$module"; (cd $$module && go run $(GOVULNCHECK) ./...) || exit 1; done
 
 dist: ## write dist/queen_kv.sql from sql/

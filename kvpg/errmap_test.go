@@ -70,7 +70,10 @@ func TestMapErrorWithoutIndex(t *testing.T) {
 
 func TestMapErrorOfPostgreSQLItself(t *testing.T) {
 	t.Parallel()
-	for state, retryable := range map[string]bool{"40001": true, "40P01": true, "55P03": false, "57014": false, "42501": false} {
+	for state, retryable := range map[string]bool{
+		"40001": true, "40P01": true, "55P03": false, "57014": false, "42501": false,
+		"08006": false, "08007": false, "57P01": false, // they may come after the commit
+	} {
 		err := mapped(t, &pgconn.PgError{Severity: "ERROR", Code: state, Message: "could not do it"})
 		var e *Error
 		if !errors.As(err, &e) || e.Code != "" || e.SQLState != state || e.Index != -1 {

@@ -1,6 +1,8 @@
 package races
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"testing"
 
 	"github.com/queenkv/queenkv/tests/testdb"
@@ -110,6 +112,27 @@ func TestOnceForeignAndMismatch(t *testing.T) {
 		}
 		a.mustOnce(key, begun{fingerprint: c.same}, "replay")
 	}
+}
+
+// Of a fingerprint only its SHA-256 is stored, before the end and after it.
+func TestOnceFingerprintIsHashed(t *testing.T) {
+	t.Parallel()
+	a := sessions(t, testdb.New(t, nil), 1)[0]
+	want := fmt.Sprintf("%x", sha256.Sum256([]byte("a card's number")))
+	check := func() {
+		t.Helper()
+		var got string
+		err := a.QueryRow(t.Context(), "select value ->> 'fingerprint' from queen.kv where key = 'key'").Scan(&got)
+		if err != nil || got != want {
+			t.Errorf("stored is %q, %v, want %s", got, err, want)
+		}
+	}
+	a.begin(readCommitted)
+	run := a.mustOnce("key", begun{fingerprint: "a card's number"}, "run")
+	check()
+	a.mustEnd("key", run.token, "done")
+	check()
+	a.commit()
 }
 
 // end finds the marker that begin made in this transaction, or raises: what is left can't be

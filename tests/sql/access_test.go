@@ -30,6 +30,7 @@ var actions = map[string]struct{ sql, allowed string }{
 	"incr":               {`select queen.kv_apply_v1('[{"op": "incr", "ns": "n", "key": "live", "delta": 1, "forever": true}]')`, "writer admin"},
 	"touch":              {`select queen.kv_apply_v1('[{"op": "touch", "ns": "n", "key": "live", "ttlMs": 5}]')`, "writer admin"},
 	"begin of Once":      {"select queen.kv_once_begin_v1('n', 'once', 1000)", "writer admin"},
+	"a replay of Once":   {"select queen.kv_once_begin_v1('n', 'done', 1000)", "writer admin"}, // it writes nothing, and is no reader's
 	"begin, end of Once": {"select queen.kv_once_end_v1('n', 'once', (queen.kv_once_begin_v1('n', 'once', 1000)).token, null)", "writer admin"},
 
 	"set a quota":         {"insert into queen.kv_quota (tenant_id, max_rows) values (queen.kv_default_tenant_v1(), 5)", "admin"},
@@ -54,6 +55,7 @@ func TestLevels(t *testing.T) {
 	db := testdb.New(t, nil)
 	owner := db.Conn(t)
 	must(t, call(t.Context(), owner, "["+put("live")+"]"))
+	scan(t, owner, "select queen.kv_once_end_v1('n', 'done', (queen.kv_once_begin_v1('n', 'done', 3600000)).token, 'the answer')", nil, new(int64))
 	for _, level := range []string{"reader", "writer", "sweeper", "admin", "none", ""} {
 		t.Run("level "+level, func(t *testing.T) {
 			role := db.Role(t)

@@ -95,6 +95,20 @@ func quoteJSON(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
+// A put with expect beside another put keeps its precondition: such a call is not taken as one statement.
+func TestExpectBesideOtherPuts(t *testing.T) {
+	t.Parallel()
+	conn := testdb.New(t, nil).Conn(t)
+	must(t, call(t.Context(), conn, "["+put("b")+"]"))
+	ops := `[{"op": "put", "ns": "n", "key": "b", "value": 2, "forever": true, "expect": 0}, ` + put("a") + `]`
+	var reason, value string
+	scan(t, conn, "select queen.kv_apply_v1($1::jsonb) -> 0 ->> 'reason'", []any{ops}, &reason)
+	scan(t, conn, "select value::text from queen.kv where key = 'b'", nil, &value)
+	if reason != "exists" || value == "2" {
+		t.Errorf("reason %q, and the row then holds %s: want exists, and the row as it was", reason, value)
+	}
+}
+
 // The versions that the path of one statement answers are those of the rows, each its own.
 func TestPutBatchVersions(t *testing.T) {
 	t.Parallel()

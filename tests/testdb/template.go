@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -16,6 +17,7 @@ import (
 type kind struct {
 	icu      bool
 	encoding string
+	locale   string
 }
 
 // clause is the end of a CREATE DATABASE statement.
@@ -25,7 +27,9 @@ func (k kind) clause(template string) string {
 		encoding = "UTF8"
 	}
 	s := " template " + template + " encoding '" + encoding + "'"
-	if k.icu {
+	if k.locale != "" {
+		s += " " + k.locale
+	} else if k.icu {
 		s += " locale_provider icu icu_locale 'en-US' lc_collate 'C' lc_ctype 'C'"
 	}
 	return s
@@ -38,10 +42,7 @@ func (k kind) template(ctx context.Context, admin *pgxpool.Pool) (string, error)
 	if err != nil {
 		return "", err
 	}
-	suffix := fmt.Sprintf("%x", sha256.Sum256([]byte(sql)))[:16]
-	if k.icu {
-		suffix += "_icu"
-	}
+	suffix := k.suffix(sql)
 	name, build := "kv_template_"+suffix, "kv_build_"+suffix
 
 	if there, err := exists(ctx, admin, name); err != nil || there {
@@ -59,6 +60,33 @@ func (k kind) template(ctx context.Context, admin *pgxpool.Pool) (string, error)
 		return name, err
 	}
 	return name, k.build(ctx, lock, build, name)
+}
+
+// suffix ends the template's name: the content of sql/, and the kind.
+func (k kind) suffix(sql string) string {
+	suffix := fmt.Sprintf("%x", sha256.Sum256([]byte(sql)))[:16]
+	if k.icu {
+		suffix += "_icu"
+	}
+	return suffix
+}
+
+// DropTemplates drops the templates that hold this text of sql/ ([queenkv.SQL]), and what is left of a build that failed: for
+// who tries a text that no later run will want.
+func DropTemplates(ctx context.Context, sql string) error {
+	admin, err := pgx.Connect(ctx, os.Getenv(urlVariable))
+	if err != nil {
+		return err
+	}
+	defer admin.Close(ctx)
+	for _, k := range []kind{{}, {icu: true}} {
+		for _, name := range []string{"kv_template_", "kv_build_"} {
+			if _, err := admin.Exec(ctx, "drop database if exists "+name+k.suffix(sql)+" with (force)"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (k kind) build(ctx context.Context, lock *pgx.Conn, build, name string) error {

@@ -32,6 +32,8 @@ type Options struct {
 	ICU bool
 	// Encoding is that of an Empty database, UTF8 by default.
 	Encoding string
+	// Locale is that of an Empty database, as CREATE DATABASE takes it: "lc_collate 'C' lc_ctype 'C'".
+	Locale string
 }
 
 // A DB is a database that lives as long as its test.
@@ -63,7 +65,7 @@ func New(t testing.TB, opts *Options) *DB {
 		admin:     admin,
 		passwords: map[string]string{},
 	}
-	k := kind{icu: db.ICU, encoding: opts.Encoding}
+	k := kind{icu: db.ICU, encoding: opts.Encoding, locale: opts.Locale}
 	create := "create database " + db.Name + k.clause("template0")
 	if !opts.Empty {
 		template, err := k.template(ctx, admin)
