@@ -10,15 +10,15 @@ var access = []mutant{
 	},
 	{
 		name: "a reader writes", file: "sql/028_kv_access.sql",
-		old: `  if p_level in ('writer', 'admin') then
-    execute format('grant insert`, new: `  if p_level in ('reader', 'writer', 'admin') then
+		old: `  if p_level collate "C" in ('writer', 'admin') then
+    execute format('grant insert`, new: `  if p_level collate "C" in ('reader', 'writer', 'admin') then
     execute format('grant insert`,
 		why:    "a reader's writes fail with 42501",
 		killer: killer{"tests/sql", "TestLevels"},
 	},
 	{
 		name: "a reader runs Once", file: "sql/028_kv_access.sql",
-		old: `when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level in ('writer', 'admin')`, new: `when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then true`,
+		old: `when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')`, new: `when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then true`,
 		why:    "a level is the least it needs",
 		killer: killer{"tests/sql", "TestLevels"},
 	},

@@ -28,8 +28,7 @@ var batches = []mutant{
 	},
 	{
 		name: "puts unsorted", file: "sql/ops/kv_put_batch_v1.sql",
-		old: `    order by 3, 4
-  ), written as (
+		old: `  ), written as (
     insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
     select p_tenant, op.ns, op.key, op.op -> 'value', op.version, op.expires_at, p_now, p_now from op order by op.ns, op.key
 `, new: `  ), written as (
