@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/queenkv/queenkv/kvpg"
+	"github.com/queenkv/queenkv/tests/proof"
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestDriverRefusesWhatTheServerCannotHold(t *testing.T) {
 	t.Parallel()
 	conn := testdb.New(t, nil).Conn(t)
-	seed, refusals := uint64(number(t, "KV_PROOF_FUZZ_SEED", 1)), 0
+	seed, refusals := uint64(proof.Size(t, "KV_PROOF_FUZZ_SEED", 1)), 0
 	for i := range uint64(5000) {
 		s := newSource(seed, i)
 		raw := oddJSON(s)

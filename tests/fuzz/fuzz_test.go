@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/queenkv/queenkv/tests/proof"
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
@@ -18,7 +18,7 @@ const workers = 4
 // than 30% of the calls were answered, or a code of the contract came too seldom.
 func TestFuzz(t *testing.T) {
 	t.Parallel()
-	inputs, seed := number(t, "KV_PROOF_FUZZ_INPUTS", 20_000), uint64(number(t, "KV_PROOF_FUZZ_SEED", 1))
+	inputs, seed := proof.Size(t, "KV_PROOF_FUZZ_INPUTS", 20_000), uint64(proof.Size(t, "KV_PROOF_FUZZ_SEED", 1))
 	db := testdb.New(t, nil)
 	rig(t, db)
 
@@ -46,7 +46,7 @@ func TestFuzz(t *testing.T) {
 	}
 
 	valid := 100 * all[answered] / inputs
-	report(t, fmt.Sprintf("%d calls of seed %d, %d%% of them answered, memory of a backend at most %d MiB; %s", inputs, seed, valid, highest/1024, all))
+	proof.Report(t, fmt.Sprintf("%d calls of seed %d, %d%% of them answered, memory of a backend at most %d MiB; %s", inputs, seed, valid, highest/1024, all))
 	if valid < 30 {
 		t.Errorf("%d%% of the calls were answered, want 30%%", valid)
 	}
@@ -86,20 +86,6 @@ func newWorker(t testing.TB, db *testdb.DB, n int) *worker {
 		t.Fatal(err)
 	}
 	return w
-}
-
-// number is a variable of the environment, or the default.
-func number(t testing.TB, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("%s=%s is no number above 0", name, text)
-	}
-	return n
 }
 
 // shown is a call for psql; a long one is put in a file.

@@ -1,11 +1,9 @@
 package model_test
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/queenkv/queenkv/tests/model"
+	"github.com/queenkv/queenkv/tests/proof"
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
@@ -32,13 +31,9 @@ const (
 // makes it again.
 func TestHistories(t *testing.T) {
 	goal, done := calls, func(sum tally) int { return sum.calls }
-	long := os.Getenv(opsSetting)
-	if long != "" {
-		ops, err := strconv.Atoi(long)
-		if err != nil {
-			t.Fatalf("%s: %v", opsSetting, err)
-		}
-		goal, done = ops, func(sum tally) int { return sum.ops }
+	long := proof.Size(t, opsSetting, 0)
+	if long > 0 {
+		goal, done = long, func(sum tally) int { return sum.ops }
 	}
 	// No files in the tree, and rounds short enough to end on time.
 	for name, value := range map[string]string{"rapid.nofailfile": "true", "rapid.checks": strconv.Itoa(round)} {
@@ -90,12 +85,12 @@ func TestHistories(t *testing.T) {
 	}
 	figures := fmt.Sprintf("%d calls with %d ops in %.0f s, %d of the %d cells that can happen",
 		sum.calls, sum.ops, took.Seconds(), len(cells())-len(wrong), len(cells()))
-	if long == "" {
+	if long == 0 {
 		t.Log("\n" + table)
 	} else {
 		figures += "\n" + table
 	}
-	report(t, figures)
+	proof.Report(t, figures)
 }
 
 func (sum *tally) add(part tally) {
@@ -126,23 +121,5 @@ func (q quiet) Errorf(format string, args ...any) {
 	q.T.Errorf(format, args...)
 	if strings.Contains(format, "flaky") {
 		q.Log(*q.failure)
-	}
-}
-
-// report logs figures, and appends them to the file that KV_TEST_REPORT names, if it does.
-func report(t *testing.T, figures string) {
-	t.Helper()
-	t.Log(figures)
-	path := os.Getenv("KV_TEST_REPORT")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteString(t.Name() + ": " + figures + "\n")
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
 	}
 }

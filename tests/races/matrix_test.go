@@ -2,12 +2,11 @@ package races
 
 import (
 	"crypto/rand"
-	"errors"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/queenkv/queenkv/tests/proof"
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
@@ -42,7 +41,7 @@ func TestMatrix(t *testing.T) {
 			running.Wait()
 		})
 	}
-	report(t, table.String())
+	proof.Report(t, table.String())
 }
 
 func (l *lane) playAll(t *testing.T, cells <-chan cell, table *table) {
@@ -55,25 +54,6 @@ func (l *lane) playAll(t *testing.T, cells <-chan cell, table *table) {
 		}
 		check(t, c, w, g)
 		table.add(c, w, g)
-	}
-}
-
-// report logs a text, and appends it to the file that KV_TEST_REPORT names, if it does: go test
-// shows what a passing test logs under -v alone.
-func report(t *testing.T, text string) {
-	t.Helper()
-	t.Log("\n" + text)
-	path := os.Getenv("KV_TEST_REPORT")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteString(t.Name() + ": " + text + "\n")
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
 	}
 }
 
