@@ -87,8 +87,10 @@ var existence = []mutant{
 	},
 	{
 		name: "version + 1", file: "sql/ops/kv_op_put_v1.sql", quick: true,
-		old:    `v_version := coalesce(v_version, nextval('queen.kv_version_seq'));`,
-		new:    `v_version := coalesce(v_seen.version, 0) + 1;`,
+		old: `v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+      if v_found`,
+		new: `v_version := coalesce(v_seen.version, 0) + 1;
+      if v_found`,
 		why:    "no version is issued twice for a key: a key made anew must not repeat one that an old holder carries",
 		killer: killer{"tests/sql", "TestNoVersionTwice"},
 	},

@@ -21,45 +21,40 @@ declare
   v_reason text;
   v_version bigint;
 begin
-  if v_expect is null and current_setting('transaction_isolation') = 'read committed' then
-    -- Nothing to decide, so nothing to read first. Above READ COMMITTED this INSERT could succeed beside a row that the
-    -- snapshot still sees. DO UPDATE locks the row and has no condition that could then be false.
-    v_version := nextval('queen.kv_version_seq');
-    insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
-    values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
-    on conflict (tenant_id, namespace, key) do update set
-      value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
-      created_at = case when queen.kv_live_v1(kv.expires_at, excluded.updated_at) then kv.created_at else excluded.created_at end;
-    if p_restamp and v_expires_at <= clock_timestamp() then
-      v_expires_at := queen.kv_restamp_v1(p_tenant, v_ns, v_key, v_ttl_ms);
-    end if;
-    return queen.kv_verdict_v1(p_op, p_index, null, p_op -> 'value', v_version, v_expires_at);
-  end if;
-
   for v_round in 1 .. queen.kv_limit_v1('rounds') loop
-    select kv.value, kv.version, kv.expires_at into v_seen
-    from queen.kv
-    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
-
-    v_found := found;
-    v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
-    if v_reason = 'absent' then
-      return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
-    elsif v_reason is not null then
-      return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
-    end if;
-
-    v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
-    if v_found then
-      update queen.kv set
-        value = p_op -> 'value', version = v_version, expires_at = v_expires_at, updated_at = p_now,
-        created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
-      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
-        and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);
-    else
+    if v_expect is null and current_setting('transaction_isolation') = 'read committed' then
+      -- Nothing to decide, so nothing to read first. Above READ COMMITTED this INSERT could succeed beside a row that the
+      -- snapshot still sees. DO UPDATE locks the row and has no condition that could then be false.
+      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
       insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
       values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
-      on conflict do nothing;
+      on conflict (tenant_id, namespace, key) do update set
+        value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+        created_at = case when queen.kv_live_v1(kv.expires_at, excluded.updated_at) then kv.created_at else excluded.created_at end;
+    else
+      select kv.value, kv.version, kv.expires_at into v_seen
+      from queen.kv
+      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+      v_found := found;
+      v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
+      if v_reason = 'absent' then
+        return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
+      elsif v_reason is not null then
+        return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
+      end if;
+
+      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+      if v_found then
+        update queen.kv set
+          value = p_op -> 'value', version = v_version, expires_at = v_expires_at, updated_at = p_now,
+          created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
+        where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+          and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);
+      else
+        insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+        values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
+        on conflict do nothing;
+      end if;
     end if;
 
     if found then
