@@ -16,6 +16,10 @@ type fakeTx struct {
 	rolledBack int
 }
 
+func (tx *fakeTx) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
+	return pgconn.CommandTag{}, errors.New("nothing here needs Exec")
+}
+
 func (tx *fakeTx) Commit(context.Context) error { return errors.New("Once must not commit") }
 
 func (tx *fakeTx) Rollback(ctx context.Context) error {
