@@ -308,14 +308,22 @@ end;
 $$;
 comment on function queen.kv_contended_v1(integer) is 'Raises kv_contended for an op.';
 
+-- kv_namespace_form_v1: what a namespace looks like, as a regex. Its length is a limit of its own: a bounded repetition such as
+-- (0,63) costs ten times as much as a length check.
+create or replace function queen.kv_namespace_form_v1() returns text
+language sql immutable parallel safe
+begin atomic
+  select '^[a-z0-9][a-z0-9._-]*$';
+end;
+comment on function queen.kv_namespace_form_v1() is 'The regex of a namespace.';
+
 -- kv_namespace_fault_v1: NULL for a good namespace, else what is wrong with it (see kv_refuse_v1 for the form of a fault).
--- A length check and a plain regex: a bounded repetition such as (0,63) costs ten times as much.
 create or replace function queen.kv_namespace_fault_v1(p_ns text) returns text
 language sql immutable parallel safe
 begin atomic
   select case
     when p_ns is null or octet_length(p_ns) > queen.kv_limit_v1('namespace_bytes')
-      or p_ns !~ '^[a-z0-9][a-z0-9._-]*$' collate "C" then
+      or p_ns !~ queen.kv_namespace_form_v1() collate "C" then
       'kv_bad_namespace ns must be a string of 1 to 64 bytes of a-z, 0-9, dot, underscore and hyphen, that begins with a letter or digit'
   end;
 end;
@@ -359,6 +367,7 @@ comment on function queen.kv_keys_fault_v1(jsonb) is 'NULL for a good keys[] of 
 --
 -- A short number can be a long text ([1e131071, ...] is 63 KB of input and 900 MB of text), so nothing is cast to text before
 -- its length is bounded:
+--   strings       no byte of a string is more than six bytes of JSON text: most strings are evidently short enough.
 --   binary size   no JSON of this binary size is short enough as text. The leanest form in that sense is the one-digit
 --                 number of an array: 12 bytes for the 3 of "1, ".
 --   depth         a jsonpath that looks 1,000 levels down and no further. Each level of nesting is 8 bytes at least, so
@@ -379,6 +388,9 @@ declare
   v_number numeric;
   v_text bigint := 0;
 begin
+  if jsonb_typeof(p_value) = 'string' and v_size <= v_ceiling / 6 then
+    return null;
+  end if;
   if v_size > 4 * v_ceiling + 64 then
     return v_too_large;
   end if;
@@ -407,14 +419,14 @@ $$;
 comment on function queen.kv_value_fault_v1(jsonb) is
   'NULL for a value that may be stored, else the fault: too many bytes of JSONB text, or nested too deep.';
 
--- kv_value_small_v1: whether a value is so evidently within value_bytes that kv_value_fault_v1 need not be asked: a string, no
--- byte of which is more than six bytes of JSON text. The text of a number, or of what is nested, is not that plain.
+-- kv_value_small_v1: whether a value is so small that it may be cast to text, and is then within value_bytes; kv_value_fault_v1 need
+-- not be asked. 1,280 bytes hold at most 105 numbers, so that the text can't be more than 14 MB, and are not nested deep.
 create or replace function queen.kv_value_small_v1(p_value jsonb) returns boolean
 language sql stable parallel safe
 begin atomic
-  select jsonb_typeof(p_value) = 'string' collate "C" and pg_column_size(p_value) <= queen.kv_limit_v1('value_bytes') / 6;
+  select pg_column_size(p_value) <= 1280 and octet_length(p_value::text) <= queen.kv_limit_v1('value_bytes');
 end;
-comment on function queen.kv_value_small_v1(jsonb) is 'Whether a value is evidently within the ceiling; false says nothing.';
+comment on function queen.kv_value_small_v1(jsonb) is 'Whether a value is small, and within the ceiling; false says nothing.';
 
 -- kv_number_fault_v1: NULL for a number that incr can take as delta, min or max, or an absent one (SQL NULL), else the fault.
 create or replace function queen.kv_number_fault_v1(p_field text, p_value jsonb) returns text
@@ -574,54 +586,74 @@ end;
 $$;
 comment on function queen.kv_op_fault_v1(jsonb, boolean) is 'NULL for a good op, else its first fault in the order of the contract.';
 
--- kv_plain_op_v1: whether an op has good names and no field but these. A part of kv_plain_get_v1, kv_plain_put_v1 and
--- kv_plain_incr_v1, which ask the rules of the most usual ops in one inlined expression, so that kv_op_fault_v1, which costs
--- more than all the rest of such an op, need not be called. They say true or nothing: an op for which they are false or NULL
--- goes the long way, and what they ask are the rules' own functions.
-create or replace function queen.kv_plain_op_v1(p_op jsonb, p_fields text[]) returns boolean
+-- kv_names_path_v1: a jsonpath that holds for an object whose ns has the form of a namespace and whose key is a string that is
+-- not empty. For anything else it is false or unknown (SQL NULL). Lengths are the caller's to ask for.
+create or replace function queen.kv_names_path_v1() returns jsonpath
+language sql immutable parallel safe
+begin atomic
+  select ('strict $.ns like_regex "' || queen.kv_namespace_form_v1() || '" && $.key > ""')::jsonpath;
+end;
+comment on function queen.kv_names_path_v1() is
+  'A jsonpath that holds for an object with a namespace''s form as ns and a string that is not empty as key.';
+
+-- kv_plain_op_v1: whether an op has good names and is not nested deep. A part of kv_plain_get_v1, kv_plain_put_v1 and kv_plain_incr_v1,
+-- which ask the rules of the most usual ops in one inlined expression of few steps, so that kv_op_fault_v1, which costs more than
+-- all the rest of such an op, need not be called. They say true or nothing: an op for which they are false or NULL goes the
+-- long way.
+create or replace function queen.kv_plain_op_v1(p_op jsonb) returns boolean
 language sql stable parallel safe
 begin atomic
   -- Small enough not to be nested deep: see kv_op_fault_v1.
   select pg_column_size(p_op) <= 8 * queen.kv_limit_v1('value_depth')
-     and p_op - p_fields = '{}'
-     and p_op @@ 'strict $.ns.type() == "string" && $.key.type() == "string"'
-     and queen.kv_namespace_fault_v1(p_op ->> 'ns') is null
-     and queen.kv_key_fault_v1(p_op ->> 'key') is null;
+     and p_op @@ queen.kv_names_path_v1()
+     and octet_length(p_op ->> 'ns') <= queen.kv_limit_v1('namespace_bytes')
+     and octet_length(p_op ->> 'key') <= queen.kv_limit_v1('key_bytes');
 end;
-comment on function queen.kv_plain_op_v1(jsonb, text[]) is
-  'True for an op with good names and no other fields; false and NULL say nothing.';
+comment on function queen.kv_plain_op_v1(jsonb) is 'True for an op with good names that is not nested deep; false and NULL say nothing.';
+
+-- kv_plain_expiry_v1: true for an op that has these fields, one good expiry and nothing else; false and NULL say nothing (see
+-- kv_plain_op_v1).
+create or replace function queen.kv_plain_expiry_v1(p_op jsonb, p_fields text[]) returns boolean
+language sql stable parallel safe
+begin atomic
+  select p_op - (p_fields || 'ttlMs'::text) = '{}'
+         and p_op @@ queen.kv_integer_path_v1('ttlMs', 1, queen.kv_limit_v1('ttl_ms'))
+      or p_op - (p_fields || 'ttlSeconds'::text) = '{}'
+         and p_op @@ queen.kv_integer_path_v1('ttlSeconds', 1, queen.kv_limit_v1('ttl_ms') / 1000)
+      or p_op - p_fields = '{"forever": true}';
+end;
+comment on function queen.kv_plain_expiry_v1(jsonb, text[]) is
+  'True for an op of these fields, one good expiry and no more; false and NULL say nothing.';
 
 -- kv_plain_get_v1: true for a get that is evidently good; false and NULL say nothing (see kv_plain_op_v1).
 create or replace function queen.kv_plain_get_v1(p_op jsonb) returns boolean
 language sql stable parallel safe
 begin atomic
-  select queen.kv_plain_op_v1(p_op, '{op,ns,key}');
+  select queen.kv_plain_op_v1(p_op) and p_op - '{op,ns,key}'::text[] = '{}';
 end;
 comment on function queen.kv_plain_get_v1(jsonb) is 'True for a get that is evidently good; false and NULL say nothing.';
 
--- kv_plain_put_v1: true for a put or putIfAbsent without expect that is evidently good; false and NULL say nothing (see
--- kv_plain_op_v1).
+-- kv_plain_put_v1: true for a put or putIfAbsent without expect and required that is evidently good; false and NULL say nothing
+-- (see kv_plain_op_v1).
 create or replace function queen.kv_plain_put_v1(p_op jsonb) returns boolean
 language sql stable parallel safe
 begin atomic
-  select queen.kv_plain_op_v1(p_op, '{op,ns,key,value,ttlSeconds,ttlMs,forever,required}')
-     and queen.kv_expiry_fault_v1(p_op) is null
+  select queen.kv_plain_op_v1(p_op)
+     and queen.kv_plain_expiry_v1(p_op, '{op,ns,key,value}')
      and p_op ? 'value'
-     and (queen.kv_value_small_v1(p_op -> 'value') or queen.kv_value_fault_v1(p_op -> 'value') is null)
-     and (p_op -> 'required' = any ('{true,false}'::jsonb[])) is not false;
+     and (queen.kv_value_small_v1(p_op -> 'value') or queen.kv_value_fault_v1(p_op -> 'value') is null);
 end;
 comment on function queen.kv_plain_put_v1(jsonb) is
-  'True for a put or putIfAbsent without expect that is evidently good; false and NULL say nothing.';
+  'True for a put or putIfAbsent that is evidently good; false and NULL say nothing.';
 
--- kv_plain_incr_v1: true for an incr by an integer, without bounds, that is evidently good; false and NULL say nothing (see
--- kv_plain_op_v1).
+-- kv_plain_incr_v1: true for an incr by an integer, without bounds and required, that is evidently good; false and NULL say
+-- nothing (see kv_plain_op_v1).
 create or replace function queen.kv_plain_incr_v1(p_op jsonb) returns boolean
 language sql stable parallel safe
 begin atomic
-  select queen.kv_plain_op_v1(p_op, '{op,ns,key,delta,ttlSeconds,ttlMs,forever,required}')
-     and queen.kv_expiry_fault_v1(p_op) is null
-     and p_op @@ queen.kv_integer_path_v1('delta', -1000000000000000000, 1000000000000000000)
-     and (p_op -> 'required' = any ('{true,false}'::jsonb[])) is not false;
+  select queen.kv_plain_op_v1(p_op)
+     and queen.kv_plain_expiry_v1(p_op, '{op,ns,key,delta}')
+     and p_op @@ queen.kv_integer_path_v1('delta', -1000000000000000000, 1000000000000000000);
 end;
 comment on function queen.kv_plain_incr_v1(jsonb) is
   'True for an incr by an integer, without bounds, that is evidently good; false and NULL say nothing.';
@@ -768,6 +800,10 @@ declare
   v_op jsonb;
   v_fault text;
   v_result jsonb;
+  v_expires_at timestamptz;
+  v_seen record;
+  v_version bigint;
+  v_round integer := 1;
 begin
   -- One op at the clock's own time is what most calls are: the rules of a call as a whole can't refuse it.
   if p_now is null and p_tenant is not null and jsonb_typeof(p_ops) = 'array' and jsonb_array_length(p_ops) = 1 then
@@ -782,7 +818,8 @@ begin
     v_op := p_ops -> 0;
   end if;
 
-  -- The most usual ops are asked for what could be wrong with them here, the others by kv_check_op_v1.
+  -- The most usual ops are checked, and where they can be also run, right here, since every function called is made ready
+  -- once a transaction; the others by kv_check_op_v1 and the functions of ops/.
   case v_op -> 'op'
     when '"get"' then
       if queen.kv_plain_get_v1(v_op) is not true then
@@ -790,7 +827,29 @@ begin
       end if;
       select jsonb_build_array(g.result) into v_result from queen.kv_op_get_v1(v_op, 0, p_tenant, v_now) as g;
       return case when found then v_result else jsonb_build_array(queen.kv_op_not_found_v1(v_op, 0)) end;
-    when '"put"', '"putIfAbsent"' then
+    when '"put"' then
+      if queen.kv_plain_put_v1(v_op) is not true then
+        perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      elsif current_setting('transaction_isolation') = 'read committed' then
+        -- Nothing to decide, so nothing to read first: as kv_put_batch_v1, and only below REPEATABLE READ for the same reason.
+        insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+        values (p_tenant, v_op ->> 'ns', v_op ->> 'key', v_op -> 'value', nextval('queen.kv_version_seq'),
+          queen.kv_expiry_v1(v_now, queen.kv_ttl_ms_v1(v_op)), v_now, v_now)
+        on conflict (tenant_id, namespace, key) do update set
+          value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+          created_at = case when queen.kv_live_v1(kv.expires_at, excluded.updated_at) then kv.created_at else excluded.created_at end
+        returning jsonb_build_array(queen.kv_verdict_v1(v_op, 0, null, v_op -> 'value', kv.version, kv.expires_at)), kv.expires_at
+        into v_result, v_expires_at;
+        if found then
+          if p_now is null and v_expires_at <= clock_timestamp() then
+            v_expires_at := queen.kv_restamp_v1(p_tenant, v_op ->> 'ns', v_op ->> 'key', queen.kv_ttl_ms_v1(v_op));
+            v_result := jsonb_set(v_result, '{0,expiresAt}', to_jsonb(queen.kv_time_v1(v_expires_at)));
+          end if;
+          return v_result;
+        end if;
+      end if;
+      return jsonb_build_array(queen.kv_op_put_v1(v_op, 0, p_tenant, v_now, p_now is null));
+    when '"putIfAbsent"' then
       if queen.kv_plain_put_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
@@ -798,8 +857,26 @@ begin
     when '"incr"' then
       if queen.kv_plain_incr_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      else
+        -- A live number that stays in range is counted up here; kv_op_incr_v1 has everything else, a lost race too.
+        select kv.version, kv.expires_at, to_jsonb(trim_scale(kv.value::numeric + (v_op -> 'delta')::numeric)) as value into v_seen
+        from queen.kv
+        where kv.tenant_id = p_tenant and kv.namespace = (v_op ->> 'ns') collate "C" and kv.key = (v_op ->> 'key') collate "C"
+          and queen.kv_live_v1(kv.expires_at, v_now)
+          and case when jsonb_typeof(kv.value) = 'number' then queen.kv_number_ok_v1(kv.value::numeric + (v_op -> 'delta')::numeric) end;
+        if found then
+          v_version := nextval('queen.kv_version_seq');
+          update queen.kv set value = v_seen.value, version = v_version, updated_at = v_now
+          where kv.tenant_id = p_tenant and kv.namespace = (v_op ->> 'ns') collate "C" and kv.key = (v_op ->> 'key') collate "C"
+            and kv.version = v_seen.version and kv.expires_at is not distinct from v_seen.expires_at
+          returning jsonb_build_array(queen.kv_verdict_v1(v_op, 0, null, kv.value, kv.version, kv.expires_at)) into v_result;
+          if found then
+            return v_result;
+          end if;
+          v_round := 2;
+        end if;
       end if;
-      return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null));
+      return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null, v_round));
     when '"touch"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_touch_v1(v_op, 0, p_tenant, v_now, p_now is null));
@@ -952,10 +1029,10 @@ comment on function queen.kv_op_not_found_v1(jsonb, integer) is 'The result of a
 
 -- kv_op_put_v1: the ops put and putIfAbsent, checked by the caller (kv_apply_v1).
 --
--- Result: the verdict (kv_verdict_v1). Race: a put without expect has nothing to decide, and in READ COMMITTED it is one
--- statement. In every other case the row is read first, in a statement of its own, and decides; a row that was
--- seen is changed by an UPDATE that repeats the precondition, so that after a wait it holds for the row that was locked; when
--- nothing was changed, read and decide again. A loser on a committed live row locks nothing and draws no version.
+-- Result: the verdict (kv_verdict_v1). Race: the row is read first, in a statement of its own, and decides; a row that was seen
+-- is changed by an UPDATE that repeats the precondition, so that after a wait it holds for the row that was locked; when nothing
+-- was changed, read and decide again. A loser on a committed live row locks nothing and draws no version. (Where a put has
+-- nothing to decide, in READ COMMITTED, kv_apply_v1 and kv_put_batch_v1 may write it in one statement.)
 -- Errors: 23514 for a lost `required`, 40001 when the row changes hands too often.
 create or replace function queen.kv_op_put_v1(
   p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
@@ -974,39 +1051,28 @@ declare
   v_version bigint;
 begin
   for v_round in 1 .. queen.kv_limit_v1('rounds') loop
-    if v_expect is null and current_setting('transaction_isolation') = 'read committed' then
-      -- Nothing to decide, so nothing to read first. Above READ COMMITTED this INSERT could succeed beside a row that the
-      -- snapshot still sees. DO UPDATE locks the row and has no condition that could then be false.
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    select kv.value, kv.version, kv.expires_at into v_seen
+    from queen.kv
+    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+    v_found := found;
+    v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
+    if v_reason = 'absent' then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
+    elsif v_reason is not null then
+      return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
+    end if;
+
+    v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
+    if v_found then
+      update queen.kv set
+        value = p_op -> 'value', version = v_version, expires_at = v_expires_at, updated_at = p_now,
+        created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
+      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+        and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);
+    else
       insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
       values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
-      on conflict (tenant_id, namespace, key) do update set
-        value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
-        created_at = case when queen.kv_live_v1(kv.expires_at, excluded.updated_at) then kv.created_at else excluded.created_at end;
-    else
-      select kv.value, kv.version, kv.expires_at into v_seen
-      from queen.kv
-      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
-      v_found := found;
-      v_reason := queen.kv_lost_reason_v1(v_expect, queen.kv_ver_v1(v_seen.version, v_seen.expires_at, p_now));
-      if v_reason = 'absent' then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, null, 0, null);
-      elsif v_reason is not null then
-        return queen.kv_lost_v1(p_op, p_index, v_reason, v_seen.value, v_seen.version, v_seen.expires_at);
-      end if;
-
-      v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
-      if v_found then
-        update queen.kv set
-          value = p_op -> 'value', version = v_version, expires_at = v_expires_at, updated_at = p_now,
-          created_at = case when queen.kv_live_v1(kv.expires_at, p_now) then kv.created_at else p_now end
-        where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
-          and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);
-      else
-        insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
-        values (p_tenant, v_ns, v_key, p_op -> 'value', v_version, v_expires_at, p_now, p_now)
-        on conflict do nothing;
-      end if;
+      on conflict do nothing;
     end if;
 
     if found then
@@ -1080,9 +1146,10 @@ comment on function queen.kv_op_delete_v1(jsonb, integer, uuid, timestamptz) is 
 -- Race: the UPDATE holds for the very row image that the sum was made from (version, and expiry, which touch moves alone). When
 -- it waited for a writer and that image is gone, it changes nothing but has locked the row, so that the next round's image
 -- stays: an increment without bounds applies on any number, whatever runs beside it.
+-- p_round is 1, or 2 when the caller has lost a round of its own.
 -- Errors: as in kv_op_put_v1.
 create or replace function queen.kv_op_incr_v1(
-  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean, p_round integer) returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -1099,7 +1166,7 @@ declare
   v_expires_at timestamptz;
   v_version bigint;
 begin
-  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+  for v_round in p_round .. queen.kv_limit_v1('rounds') loop
     if v_round > 2 then
       -- Beaten twice between the look and the UPDATE: hold the row, so that the next look stays true.
       perform from queen.kv
@@ -1148,7 +1215,7 @@ begin
   perform queen.kv_contended_v1(p_index);
 end;
 $$;
-comment on function queen.kv_op_incr_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op incr of kv_apply_v1, already checked.';
+comment on function queen.kv_op_incr_v1(jsonb, integer, uuid, timestamptz, boolean, integer) is 'The op incr of kv_apply_v1, already checked.';
 
 -- kv_op_touch_v1: the op touch, checked by the caller (kv_apply_v1).
 --
@@ -1393,7 +1460,7 @@ begin
       when 'put', 'putIfAbsent' then
         v_result := queen.kv_op_put_v1(v_op, v_index, p_tenant, p_now, p_restamp);
       when 'incr' then
-        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, p_now, p_restamp, 1);
       when 'touch' then
         v_result := queen.kv_op_touch_v1(v_op, v_index, p_tenant, p_now, p_restamp);
       when 'delete' then

@@ -113,6 +113,10 @@ declare
   v_op jsonb;
   v_fault text;
   v_result jsonb;
+  v_expires_at timestamptz;
+  v_seen record;
+  v_version bigint;
+  v_round integer := 1;
 begin
   -- One op at the clock's own time is what most calls are: the rules of a call as a whole can't refuse it.
   if p_now is null and p_tenant is not null and jsonb_typeof(p_ops) = 'array' and jsonb_array_length(p_ops) = 1 then
@@ -127,7 +131,8 @@ begin
     v_op := p_ops -> 0;
   end if;
 
-  -- The most usual ops are asked for what could be wrong with them here, the others by kv_check_op_v1.
+  -- The most usual ops are checked, and where they can be also run, right here, since every function called is made ready
+  -- once a transaction; the others by kv_check_op_v1 and the functions of ops/.
   case v_op -> 'op'
     when '"get"' then
       if queen.kv_plain_get_v1(v_op) is not true then
@@ -135,7 +140,29 @@ begin
       end if;
       select jsonb_build_array(g.result) into v_result from queen.kv_op_get_v1(v_op, 0, p_tenant, v_now) as g;
       return case when found then v_result else jsonb_build_array(queen.kv_op_not_found_v1(v_op, 0)) end;
-    when '"put"', '"putIfAbsent"' then
+    when '"put"' then
+      if queen.kv_plain_put_v1(v_op) is not true then
+        perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      elsif current_setting('transaction_isolation') = 'read committed' then
+        -- Nothing to decide, so nothing to read first: as kv_put_batch_v1, and only below REPEATABLE READ for the same reason.
+        insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+        values (p_tenant, v_op ->> 'ns', v_op ->> 'key', v_op -> 'value', nextval('queen.kv_version_seq'),
+          queen.kv_expiry_v1(v_now, queen.kv_ttl_ms_v1(v_op)), v_now, v_now)
+        on conflict (tenant_id, namespace, key) do update set
+          value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, updated_at = excluded.updated_at,
+          created_at = case when queen.kv_live_v1(kv.expires_at, excluded.updated_at) then kv.created_at else excluded.created_at end
+        returning jsonb_build_array(queen.kv_verdict_v1(v_op, 0, null, v_op -> 'value', kv.version, kv.expires_at)), kv.expires_at
+        into v_result, v_expires_at;
+        if found then
+          if p_now is null and v_expires_at <= clock_timestamp() then
+            v_expires_at := queen.kv_restamp_v1(p_tenant, v_op ->> 'ns', v_op ->> 'key', queen.kv_ttl_ms_v1(v_op));
+            v_result := jsonb_set(v_result, '{0,expiresAt}', to_jsonb(queen.kv_time_v1(v_expires_at)));
+          end if;
+          return v_result;
+        end if;
+      end if;
+      return jsonb_build_array(queen.kv_op_put_v1(v_op, 0, p_tenant, v_now, p_now is null));
+    when '"putIfAbsent"' then
       if queen.kv_plain_put_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       end if;
@@ -143,8 +170,26 @@ begin
     when '"incr"' then
       if queen.kv_plain_incr_v1(v_op) is not true then
         perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      else
+        -- A live number that stays in range is counted up here; kv_op_incr_v1 has everything else, a lost race too.
+        select kv.version, kv.expires_at, to_jsonb(trim_scale(kv.value::numeric + (v_op -> 'delta')::numeric)) as value into v_seen
+        from queen.kv
+        where kv.tenant_id = p_tenant and kv.namespace = (v_op ->> 'ns') collate "C" and kv.key = (v_op ->> 'key') collate "C"
+          and queen.kv_live_v1(kv.expires_at, v_now)
+          and case when jsonb_typeof(kv.value) = 'number' then queen.kv_number_ok_v1(kv.value::numeric + (v_op -> 'delta')::numeric) end;
+        if found then
+          v_version := nextval('queen.kv_version_seq');
+          update queen.kv set value = v_seen.value, version = v_version, updated_at = v_now
+          where kv.tenant_id = p_tenant and kv.namespace = (v_op ->> 'ns') collate "C" and kv.key = (v_op ->> 'key') collate "C"
+            and kv.version = v_seen.version and kv.expires_at is not distinct from v_seen.expires_at
+          returning jsonb_build_array(queen.kv_verdict_v1(v_op, 0, null, kv.value, kv.version, kv.expires_at)) into v_result;
+          if found then
+            return v_result;
+          end if;
+          v_round := 2;
+        end if;
       end if;
-      return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null));
+      return jsonb_build_array(queen.kv_op_incr_v1(v_op, 0, p_tenant, v_now, p_now is null, v_round));
     when '"touch"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_touch_v1(v_op, 0, p_tenant, v_now, p_now is null));

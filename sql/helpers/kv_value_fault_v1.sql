@@ -3,6 +3,7 @@
 --
 -- A short number can be a long text ([1e131071, ...] is 63 KB of input and 900 MB of text), so nothing is cast to text before
 -- its length is bounded:
+--   strings       no byte of a string is more than six bytes of JSON text: most strings are evidently short enough.
 --   binary size   no JSON of this binary size is short enough as text. The leanest form in that sense is the one-digit
 --                 number of an array: 12 bytes for the 3 of "1, ".
 --   depth         a jsonpath that looks 1,000 levels down and no further. Each level of nesting is 8 bytes at least, so
@@ -23,6 +24,9 @@ declare
   v_number numeric;
   v_text bigint := 0;
 begin
+  if jsonb_typeof(p_value) = 'string' and v_size <= v_ceiling / 6 then
+    return null;
+  end if;
   if v_size > 4 * v_ceiling + 64 then
     return v_too_large;
   end if;

@@ -36,7 +36,7 @@ begin
       when 'put', 'putIfAbsent' then
         v_result := queen.kv_op_put_v1(v_op, v_index, p_tenant, p_now, p_restamp);
       when 'incr' then
-        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, p_now, p_restamp);
+        v_result := queen.kv_op_incr_v1(v_op, v_index, p_tenant, p_now, p_restamp, 1);
       when 'touch' then
         v_result := queen.kv_op_touch_v1(v_op, v_index, p_tenant, p_now, p_restamp);
       when 'delete' then

@@ -5,9 +5,10 @@
 -- Race: the UPDATE holds for the very row image that the sum was made from (version, and expiry, which touch moves alone). When
 -- it waited for a writer and that image is gone, it changes nothing but has locked the row, so that the next round's image
 -- stays: an increment without bounds applies on any number, whatever runs beside it.
+-- p_round is 1, or 2 when the caller has lost a round of its own.
 -- Errors: as in kv_op_put_v1.
 create or replace function queen.kv_op_incr_v1(
-  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean) returns jsonb
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, p_restamp boolean, p_round integer) returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -24,7 +25,7 @@ declare
   v_expires_at timestamptz;
   v_version bigint;
 begin
-  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+  for v_round in p_round .. queen.kv_limit_v1('rounds') loop
     if v_round > 2 then
       -- Beaten twice between the look and the UPDATE: hold the row, so that the next look stays true.
       perform from queen.kv
@@ -73,4 +74,4 @@ begin
   perform queen.kv_contended_v1(p_index);
 end;
 $$;
-comment on function queen.kv_op_incr_v1(jsonb, integer, uuid, timestamptz, boolean) is 'The op incr of kv_apply_v1, already checked.';
+comment on function queen.kv_op_incr_v1(jsonb, integer, uuid, timestamptz, boolean, integer) is 'The op incr of kv_apply_v1, already checked.';

@@ -36,18 +36,18 @@ var breakages = []breakage{
 		old: "and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect)",
 	},
 	{
-		name: "INSERT first", isolation: "repeatable read", function: "kv_op_put_v1",
-		old: "v_expect is null and current_setting('transaction_isolation') = 'read committed'",
-		new: "v_expect is null",
+		name: "INSERT first", isolation: "repeatable read", function: "kv_apply_v1",
+		old: "elsif current_setting('transaction_isolation') = 'read committed' then",
+		new: "else",
 	},
 	{
-		name: "a sum of another row", isolation: "read committed", function: "kv_op_incr_v1",
+		name: "a sum of another row", isolation: "read committed", function: "kv_apply_v1",
 		old: "and kv.version = v_seen.version and kv.expires_at is not distinct from v_seen.expires_at",
 	},
 	{
-		name: "a live counter's expiry moved", isolation: "serializable", function: "kv_op_incr_v1",
-		old: "case when v_live then v_seen.expires_at else queen.kv_expiry_v1(p_now, v_ttl_ms) end",
-		new: "queen.kv_expiry_v1(p_now, v_ttl_ms)",
+		name: "a live counter's expiry moved", isolation: "serializable", function: "kv_apply_v1",
+		old: "update queen.kv set value = v_seen.value,",
+		new: "update queen.kv set expires_at = queen.kv_expiry_v1(v_now, queen.kv_ttl_ms_v1(v_op)), value = v_seen.value,",
 	},
 	{
 		name: "an expired row is in the way", isolation: "read committed", function: "kv_op_put_v1",
@@ -55,9 +55,9 @@ var breakages = []breakage{
 		new: "coalesce(v_seen.version, 0)",
 	},
 	{
-		name: "versions counted", isolation: "repeatable read", function: "kv_op_incr_v1",
-		old: "v_version := coalesce(v_version, nextval('queen.kv_version_seq'));",
-		new: "v_version := coalesce(v_seen.version, 0) + 1;",
+		name: "versions counted", isolation: "repeatable read", function: "kv_apply_v1",
+		old: "v_version := nextval('queen.kv_version_seq');",
+		new: "v_version := v_seen.version + 1;",
 	},
 	{
 		name: "a renewed row is pruned", isolation: "read committed",

@@ -61,11 +61,33 @@ func (c *client) attempt(ctx context.Context, what call, end fate) (answer, erro
 		return answer{}, err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx))
-	a, err := ask(ctx, tx, what)
+	// What is read back here is read by a call of its own, since one op and several are run by different code.
+	op := what
+	op.readBack = false
+	a, err := ask(ctx, tx, op)
+	if err == nil && what.readBack {
+		a.readBack, err = readBack(ctx, tx, what.key)
+	}
 	if err == nil && end == committed {
 		err = tx.Commit(ctx)
 	}
 	return a, err
+}
+
+// readBack reads what the transaction left, as of a time at which nothing written here has expired.
+func readBack(ctx context.Context, tx queryer, key string) (*row, error) {
+	const sql = `select queen.kv_apply_v1(jsonb_build_array(jsonb_build_object('op', 'get', 'ns', $1::text, 'key', $2::text)),
+		p_now => '2020-01-01Z')::text`
+	var text string
+	if err := tx.QueryRow(ctx, sql, namespace, key).Scan(&text); err != nil {
+		return nil, err
+	}
+	var results []resultJSON
+	if err := json.Unmarshal([]byte(text), &results); err != nil {
+		return nil, fmt.Errorf("%s: %w", text, err)
+	}
+	r := results[0].row()
+	return &r, nil
 }
 
 type queryer interface {

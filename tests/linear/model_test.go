@@ -18,7 +18,8 @@ type row struct {
 
 const noExpect = -1
 
-// A call is one op on one key. With readBack a get of the key follows it in the same call.
+// A call is one op on one key. With readBack a get of the key follows it, in the same call or,
+// in a transaction, in the next.
 type call struct {
 	key      string
 	op       string // of kv_apply_v1, or read, which is kv_get_v1

@@ -11,7 +11,7 @@ var decisions = []mutant{
 	{
 		name: "expect ignored in the UPDATE", file: "sql/ops/kv_op_put_v1.sql", quick: true,
 		old: `
-          and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);`, new: `;`,
+        and (v_expect is null or queen.kv_ver_v1(kv.version, kv.expires_at, p_now) = v_expect);`, new: `;`,
 		why:    "an UPDATE repeats its precondition, which then holds for the row that it has locked",
 		killer: killer{"tests/races", "TestMatrix/^put_expect_N$"},
 	},
@@ -40,8 +40,8 @@ var decisions = []mutant{
 		killer: killer{"tests/sql", "TestLostReason"},
 	},
 	{
-		name: "INSERT first", file: "sql/ops/kv_op_put_v1.sql",
-		old: `if v_expect is null and current_setting('transaction_isolation') = 'read committed' then`, new: `if v_expect is null then`,
+		name: "INSERT first", file: "sql/024_kv.sql",
+		old: `elsif current_setting('transaction_isolation') = 'read committed' then`, new: `else`,
 		why:    "above READ COMMITTED an INSERT can succeed beside a row that the snapshot still sees",
 		killer: killer{"tests/races", "TestMatrix/^put$"},
 	},
@@ -77,10 +77,10 @@ var decisions = []mutant{
 	},
 	{
 		name: "a loser locks the row", file: "sql/ops/kv_op_put_v1.sql",
-		old: `      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
-      v_found`, new: `      where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
-      for update;
-      v_found`,
+		old: `    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C";
+    v_found`, new: `    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = v_key collate "C"
+    for update;
+    v_found`,
 		why:    "an op that loses on a committed live row takes no row lock and no transaction id",
 		killer: killer{"tests/sql", "TestLosersLeaveNoTrace"},
 	},

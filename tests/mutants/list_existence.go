@@ -65,7 +65,7 @@ var existence = []mutant{
 		killer: killer{"tests/sql", "TestGivenNowIsKept"},
 	},
 	{
-		name: "created_at survives death, put", file: "sql/ops/kv_op_put_v1.sql",
+		name: "created_at survives death, put", file: "sql/024_kv.sql",
 		old:    `created_at = case when queen.kv_live_v1(kv.expires_at, excluded.updated_at) then kv.created_at else excluded.created_at end`,
 		new:    `created_at = kv.created_at`,
 		why:    "overwriting an expired row starts a new lineage",
@@ -88,9 +88,9 @@ var existence = []mutant{
 	{
 		name: "version + 1", file: "sql/ops/kv_op_put_v1.sql", quick: true,
 		old: `v_version := coalesce(v_version, nextval('queen.kv_version_seq'));
-      if v_found`,
+    if v_found`,
 		new: `v_version := coalesce(v_seen.version, 0) + 1;
-      if v_found`,
+    if v_found`,
 		why:    "no version is issued twice for a key: a key made anew must not repeat one that an old holder carries",
 		killer: killer{"tests/sql", "TestNoVersionTwice"},
 	},
@@ -100,5 +100,18 @@ var existence = []mutant{
 		new:    `v_version := coalesce(v_seen.version, 0) + 1;`,
 		why:    "no version is issued twice for a key: a counter made anew must not repeat one that an old holder carries",
 		killer: killer{"tests/sql", "TestNoVersionTwice"},
+	},
+	{
+		name: "version + 1, the short way of incr", file: "sql/024_kv.sql",
+		old:    `v_version := nextval('queen.kv_version_seq');`,
+		new:    `v_version := v_seen.version + 1;`,
+		why:    "no version is issued twice for a key: versions come from the sequence, and from nowhere else",
+		killer: killer{"tests/sql", "TestNoVersionTwice"},
+	},
+	{
+		name: "not stamped again, the short way of put", file: "sql/024_kv.sql",
+		old: `if p_now is null and v_expires_at <= clock_timestamp() then`, new: `if false then`,
+		why:    "a write that waited longer than its ttl must not be born dead",
+		killer: killer{"tests/sql", "TestExpiryIsStampedAgain/put"},
 	},
 }

@@ -9,18 +9,31 @@ var refusals = []mutant{
 		killer: killer{"tests/conformance", "TestPlain/^unknown_field"},
 	},
 	{
-		name: "unknown field accepted, the short way", file: "sql/helpers/kv_plain_op_v1.sql",
-		old: `
-     and p_op - p_fields = '{}'`, new: ``,
+		name: "unknown field accepted, the short way", file: "sql/helpers/kv_plain_expiry_v1.sql",
+		old: `p_op - (p_fields || 'ttlMs'::text) = '{}'
+         and `, new: ``,
 		why:    "a misspelt expect would turn a compare-and-set into an overwrite",
-		killer: killer{"tests/conformance", "TestPlain/^unknown_field"},
+		killer: killer{"tests/sql", "TestPlainOpsAreGood"},
 	},
 	{
-		name: "required of any type, the short way", file: "sql/helpers/kv_plain_put_v1.sql",
+		name: "two expiries, the short way", file: "sql/helpers/kv_plain_expiry_v1.sql",
+		old: `p_op - p_fields = '{"forever": true}'`, new: `p_op @> '{"forever": true}'`,
+		why:    "exactly one of ttlSeconds, ttlMs and forever: true",
+		killer: killer{"tests/sql", "TestPlainOpsAreGood"},
+	},
+	{
+		name: "a namespace of any length, the short way", file: "sql/helpers/kv_plain_op_v1.sql",
 		old: `
-     and (p_op -> 'required' = any ('{true,false}'::jsonb[])) is not false`, new: ``,
-		why:    "required is true or false, and nothing else",
-		killer: killer{"tests/conformance", "TestPlain/^required"},
+     and octet_length(p_op ->> 'ns') <= queen.kv_limit_v1('namespace_bytes')`, new: ``,
+		why:    "a namespace has at most 64 bytes",
+		killer: killer{"tests/sql", "TestPlainOpsAreGood"},
+	},
+	{
+		name: "a key of any length, the short way", file: "sql/helpers/kv_plain_op_v1.sql",
+		old: `
+     and octet_length(p_op ->> 'key') <= queen.kv_limit_v1('key_bytes')`, new: ``,
+		why:    "a key has at most 2,048 bytes",
+		killer: killer{"tests/sql", "TestPlainOpsAreGood"},
 	},
 	{
 		name: "tenant field accepted", file: "sql/helpers/kv_op_fault_v1.sql",

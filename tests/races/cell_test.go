@@ -172,6 +172,7 @@ var subjects = []subject{
 	{"delete expect N", op{name: "delete", expect: "v0"}},
 	{"delete expect 0", op{name: "delete", expect: "0"}},
 	{"incr", op{name: "incr", delta: 1, ttl: 700}},
+	{"incr in bounds", op{name: "incr", delta: 1, ttl: 700, min: new(0), max: new(1000)}},
 	{"incr at max", op{name: "incr", delta: 1, ttl: 700, max: new(5)}},
 	{"incr to max", op{name: "incr", delta: 1, ttl: 700, max: new(6)}},
 	{"incr down to min", op{name: "incr", delta: -2, ttl: 700, min: new(3)}},
