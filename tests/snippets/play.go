@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ func play(ctx context.Context, l language, p *prepared, list []snippet, maintena
 	if err := os.WriteFile(file, []byte(l.program(list)), 0o600); err != nil {
 		return "", err
 	}
-	args := append(p.command, file)
+	args := slices.Concat(p.command, []string{file})
 	if l.takesURL {
 		args = append(args, u.String())
 	}
