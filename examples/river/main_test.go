@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/queenkv/queenkv/examples/internal/scratchtest"
 )
@@ -87,6 +88,15 @@ func mustDeliver(t *testing.T, s *shop) (job int64) {
 		t.Fatal(err)
 	}
 	return job
+}
+
+func untilWorked(t *testing.T, s *shop) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.untilWorked(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // want compares the number of receipts and of finished markers, and the job's state.

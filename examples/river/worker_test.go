@@ -16,9 +16,7 @@ func TestKilledBeforeCommit(t *testing.T) {
 	want(t, s, 0, 0, "running")
 	rescue(t, s)
 	start(t, s)
-	if err := s.untilWorked(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	untilWorked(t, s)
 	want(t, s, 1, 1, "completed")
 	if n := s.worker.replayed.Load(); n != 0 {
 		t.Errorf("%d replays, want none", n)
@@ -39,9 +37,7 @@ func TestKilledAfterCommit(t *testing.T) {
 	}
 	want(t, s, 1, 1, "available")
 	start(t, s)
-	if err := s.untilWorked(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	untilWorked(t, s)
 	want(t, s, 1, 1, "completed")
 	if worked, replayed := s.worker.worked.Load(), s.worker.replayed.Load(); worked != 1 || replayed != 1 {
 		t.Errorf("worked %d times with %d replays, want 1 and 1", worked, replayed)
@@ -66,9 +62,7 @@ func TestTwoWorkersOfOneJob(t *testing.T) {
 	rescue(t, s)
 	scratchtest.UntilBlocked(t, scratchtest.Connect(t, url))
 	close(release)
-	if err := s.untilWorked(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	untilWorked(t, s)
 	scratchtest.Until(t, scratchtest.Connect(t, url), `select attempt = 2 from `+schema+`.river_job`)
 	if err := s.client.Stop(t.Context()); err != nil { // waits for both
 		t.Fatal(err)
@@ -89,9 +83,7 @@ func TestAnotherReceipt(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, s)
-	if err := s.untilWorked(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	untilWorked(t, s)
 	_, receipts, err := s.count(t.Context())
 	if err != nil || receipts != 1 {
 		t.Errorf("%d receipts, %v; want 1", receipts, err)
