@@ -11,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql test-snippets $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -53,6 +53,10 @@ dist: ## write dist/queen_kv.sql from sql/
 
 snapshot: ## freeze sql/ in migrations/: anew while no release holds the last number, else under a new one
 	cd tests && go run ./generate snapshot
+
+test-snippets: $(WITH_POSTGRES) ## run the examples of docs/other-languages.md in psql, Node and Python, and compare what they print
+	cd tests && go build -buildvcs=false -o ../bin/run-snippets ./snippets
+	$(WITH_POSTGRES) -- bin/run-snippets
 
 bench-sql: ## compare the functions with hand-written statements, and write docs/benchmarks.md (minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sql ./sql

@@ -18,5 +18,8 @@
 //
 // TestNames and TestCodes compare the names of functions and codes with the schema.
 //
+// Package page reads the pages. The examples in other languages are run by tests/snippets, which
+// also has the real psql run those of docs/other-languages.md in SQL.
+//
 // TestReadmeGo builds the Go example of the README and runs it twice with one key.
 package docs

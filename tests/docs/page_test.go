@@ -1,9 +1,9 @@
 package docs
 
 import (
-	"os"
-	"strings"
 	"testing"
+
+	"github.com/queenkv/queenkv/tests/page"
 )
 
 // An example is a block of SQL and what the page says it prints.
@@ -14,39 +14,13 @@ type example struct {
 	output string
 }
 
-type block struct {
-	line       int
-	kind, text string
-	adjoins    bool // only blank lines stand between this block and the one before
-}
-
-// blocks reads the fenced blocks of a page.
-func blocks(t *testing.T, path string) []block {
+func blocks(t *testing.T, path string) []page.Block {
 	t.Helper()
-	page, err := os.ReadFile(path)
+	all, err := page.Blocks(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []block
-	var inside, adjoins bool
-	for i, line := range strings.Split(string(page), "\n") {
-		kind, isFence := strings.CutPrefix(line, "```")
-		switch {
-		case isFence && !inside:
-			out = append(out, block{line: i + 2, kind: kind, adjoins: adjoins})
-			inside = true
-		case isFence:
-			inside, adjoins = false, true
-		case inside:
-			out[len(out)-1].text += line + "\n"
-		case line != "":
-			adjoins = false
-		}
-	}
-	if inside {
-		t.Fatalf("%s: the block that begins at line %d has no end", path, out[len(out)-1].line)
-	}
-	return out
+	return all
 }
 
 func examples(t *testing.T, path string) []example {
@@ -54,12 +28,12 @@ func examples(t *testing.T, path string) []example {
 	var out []example
 	all := blocks(t, path)
 	for i, b := range all {
-		if b.kind != "sql" {
+		if b.Kind != "sql" {
 			continue
 		}
-		e := example{line: b.line, sql: b.text}
-		if i+1 < len(all) && all[i+1].adjoins && (all[i+1].kind == "text" || all[i+1].kind == "json") {
-			e.kind, e.output = all[i+1].kind, all[i+1].text
+		e := example{line: b.Line, sql: b.Text}
+		if i+1 < len(all) && all[i+1].Adjoins && (all[i+1].Kind == "text" || all[i+1].Kind == "json") {
+			e.kind, e.output = all[i+1].Kind, all[i+1].Text
 		}
 		out = append(out, e)
 	}

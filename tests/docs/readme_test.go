@@ -17,8 +17,8 @@ func TestReadmeGo(t *testing.T) {
 	t.Parallel()
 	var code []string
 	for _, b := range blocks(t, "../../README.md") {
-		if b.kind == "go" && strings.HasPrefix(b.text, "package ") {
-			code = append(code, b.text)
+		if b.Kind == "go" && strings.HasPrefix(b.Text, "package ") {
+			code = append(code, b.Text)
 		}
 	}
 	if len(code) != 1 {

@@ -1,4 +1,4 @@
-package docs
+package page
 
 import (
 	"bytes"
@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// A binder knows which number of the page stands for which one that came back.
-type binder struct {
+// A Binder knows which number of the page stands for which one that came back.
+type Binder struct {
 	actual, page map[string]string
 }
 
-func newBinder() *binder { return &binder{actual: map[string]string{}, page: map[string]string{}} }
+// NewBinder gives one that knows nothing yet.
+func NewBinder() *Binder { return &Binder{actual: map[string]string{}, page: map[string]string{}} }
 
 // varying finds what is another one in each run: a version, a transaction id, a time.
 var varying = regexp.MustCompile(`"(?:version)": ?[1-9]\d*` +
@@ -21,8 +22,8 @@ var varying = regexp.MustCompile(`"(?:version)": ?[1-9]\d*` +
 	`|\b(?:version|token|kv_once_end_v1)=[1-9]\d*` +
 	`|\b20[012]\d-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d)`)
 
-// same tells whether two texts agree, and binds what varies in them.
-func (b *binder) same(page, actual string) error {
+// Same tells whether two texts agree, and binds what varies in them.
+func (b *Binder) Same(page, actual string) error {
 	pageParts, actualParts := varying.Split(page, -1), varying.Split(actual, -1)
 	pageNumbers, actualNumbers := varying.FindAllString(page, -1), varying.FindAllString(actual, -1)
 	if len(pageParts) != len(actualParts) {
@@ -46,7 +47,7 @@ var label = regexp.MustCompile(`^[a-z_0-9]+=|^"[a-z]+": ?`)
 // digits takes the name away, so that a version in JSON and in a table are one.
 func digits(s string) string { return label.ReplaceAllString(s, "") }
 
-func (b *binder) bind(page, actual string) error {
+func (b *Binder) bind(page, actual string) error {
 	knownActual, bound := b.actual[page]
 	knownPage, taken := b.page[actual]
 	switch {
@@ -59,8 +60,8 @@ func (b *binder) bind(page, actual string) error {
 	return nil
 }
 
-// flatJSON gives JSON without layout and with sorted names; numbers stay as written.
-func flatJSON(text string) (string, error) {
+// FlatJSON gives JSON without layout and with sorted names; numbers stay as written.
+func FlatJSON(text string) (string, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	var v any
@@ -79,9 +80,9 @@ func flatJSON(text string) (string, error) {
 
 var rule = regexp.MustCompile(`^-[-+]*$`)
 
-// flatText gives psql's output without its layout: each cell as name=cell, ERROR and DETAIL
+// FlatText gives psql's output without its layout: each cell as name=cell, ERROR and DETAIL
 // lines as they are.
-func flatText(text string) string {
+func FlatText(text string) string {
 	var out []string
 	var columns []string
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
