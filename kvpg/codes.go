@@ -56,7 +56,13 @@ const (
 	// ErrOnceForeign: the key holds a value that Once did not write.
 	ErrOnceForeign Code = "kv_once_foreign"
 
-	// ErrOnceStoredError: the stored result is marked as an error, which SQL callers of kv_once_end_v1 can do. The bytes are in
-	// the OnceResult beside the error.
+	// ErrOnceBusy: another transaction has the key, and OnceOptions.Busy asked not to wait for it. Nothing was written.
+	ErrOnceBusy Code = "kv_once_busy"
+
+	// ErrOnceStoredError: the outcome that is stored is an error. It comes as an [OnceStoredError], with the bytes.
 	ErrOnceStoredError Code = "kv_once_stored_error"
+
+	// ErrCommitUnknown: [RunTx] sent COMMIT and was not told how it ended, so that the transaction may be committed or not. The
+	// error wraps the cause. What ran under [Once] is safe to run again with the same key; everything else has to be looked at.
+	ErrCommitUnknown Code = "kv_commit_unknown"
 )

@@ -16,10 +16,10 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Tx is what [Once] needs: a transaction. pgx.Tx has it, and [FromSQLTx] makes one of a *sql.Tx; a pool or a connection,
+// Tx is what [Once] needs and [RunTx] gives: a transaction. pgx.Tx has it, and [FromSQLTx] makes one of a *sql.Tx; a pool or a connection,
 // which would commit the marker and the effect apart, does not fit by type.
 //
-// The operations never commit. One rolls back, in one case alone, which [Once] tells.
+// The operations never commit; RunTx does. One rolls back, in one case alone, which [Once] tells.
 type Tx interface {
 	DB
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)

@@ -6,26 +6,20 @@
 //		counters   = kvpg.NewNamespace("counters")
 //	)
 //
-//	tx, err := pool.Begin(ctx)
-//	...
-//	defer tx.Rollback(ctx)
-//	r, err := kvpg.Once(ctx, tx, deliveries, event.ID, 30*24*time.Hour, func(ctx context.Context) ([]byte, error) {
+//	r, err := kvpg.OnceTx(ctx, pool, deliveries, event.ID, 30*24*time.Hour, func(ctx context.Context, tx pgx.Tx) ([]byte, error) {
 //		if _, err := tx.Exec(ctx, `insert into ledger ...`); err != nil {
 //			return nil, err
 //		}
 //		n, err := kvpg.Incr(ctx, tx, counters, event.Customer, 1, kvpg.Forever(), nil)
 //		return n.Value, err
 //	}, nil)
-//	if err != nil {
-//		return err
-//	}
-//	return tx.Commit(ctx)
 //
 // # Handles
 //
 // Every operation is a function that takes the caller's handle and runs one statement on it: pgx.Tx, *pgx.Conn or
-// *pgxpool.Pool. There is no client to make, nothing to close, no goroutine, no retry and no log. The driver never commits.
-// It works in all of pgx's execution modes, and so behind PgBouncer (with a mode that suits it) as well.
+// *pgxpool.Pool, or what [FromSQL] and [FromSQLTx] make of database/sql's. There is no client to make, nothing to close, no
+// goroutine, no retry and no log. An operation never commits: [RunTx], and [OnceTx] around [Once], are what begins a transaction,
+// tries it again where PostgreSQL asks for that, and commits it. It works in all of pgx's execution modes, and so behind PgBouncer (with a mode that suits it) as well.
 //
 // The schema must be installed; [CheckSchema] at start-up says so, and every operation answers [ErrSchema] where it isn't.
 //
@@ -50,6 +44,9 @@
 // What the driver can see to be wrong it refuses before anything is sent, so that the transaction stays usable. An error that
 // came from PostgreSQL has aborted it, as always.
 //
+// One failure says neither yes nor no: a connection that is lost while COMMIT is on its way. [RunTx] calls it
+// [ErrCommitUnknown], and the answer is to run it again under [Once], with the same key.
+//
 // # Several keys, one call
 //
 // Two transactions that write the same two keys one after the other, in different orders, can deadlock. [Apply] writes all keys
@@ -59,5 +56,5 @@
 // # Isolation
 //
 // In READ COMMITTED, PostgreSQL's default, a verdict tells a state that was really committed. Above it an operation that meets
-// a row its snapshot can't see gets SQLSTATE 40001; run the whole transaction again.
+// a row its snapshot can't see gets SQLSTATE 40001; run the whole transaction again, as [RunTx] does.
 package kvpg

@@ -2,36 +2,49 @@ package kvpg
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"time"
 )
 
-// OnceOptions are the options of [Once].
+// OnceOptions are the options of [Once] and [OnceTx]. The zero value waits for duplicates, stores results and no errors.
 type OnceOptions struct {
 	// Fingerprint tells one request from another that reuses its key: a hash of the request's body, or the body. Only its
 	// SHA-256 is stored. nil is none, which differs from empty and from any other.
 	Fingerprint []byte
+
+	// Busy answers [ErrOnceBusy] at once where Once would wait for another transaction that has the key. Nothing is written, and the
+	// transaction goes on. A finished key is replayed all the same.
+	Busy bool
+
+	// DiscardResult stores that the function was done, and not what it returned, which may then have any size. The first caller
+	// gets the result; a replay gets none, and OnceResult.Discarded says so. It has no say over a result that is stored already.
+	DiscardResult bool
+
+	// StoreError makes failures outcomes: it is asked about an error of the function, and answers with the bytes to store for it
+	// and true, or with false for an error that is to fail as without the option. nil stores none.
+	//
+	// The function then runs in a savepoint. Where its error is stored, what it did is undone, and Once returns an
+	// [*OnceStoredError] that wraps the error: commit the transaction, and a later caller gets an *OnceStoredError with the same
+	// bytes instead of a second run.
+	//
+	//	StoreError: func(err error) ([]byte, bool) {
+	//		return []byte("card declined"), errors.Is(err, errDeclined)
+	//	},
+	//
+	// What another try may heal is never stored, and StoreError not asked about it: SQLSTATE 40001, 40P01, 55P03 and 57014,
+	// an aborted transaction (25P02, whose cause nobody knows any more), lost connections (to whatever server), and a context that
+	// has ended. They are recognised with errors.As, so wrap them with %w. A panic is never stored either.
+	//
+	// It costs two round trips (savepoint and release), and two more for an error.
+	StoreError func(err error) (stored []byte, ok bool)
 }
 
 // OnceResult is what the function returned, now or the first time.
 type OnceResult struct {
-	Result   []byte
-	Replayed bool // the function did not run; Result is what it returned to the first caller, byte for byte
+	Result    []byte
+	Replayed  bool // the function did not run; Result is what it returned to the first caller, byte for byte
+	Discarded bool // on a replay: no result was stored (OnceOptions.DiscardResult), and Result is nil
 }
-
-// The bytes cross as base64 text, which is the same in every execution mode.
-const (
-	onceBeginSQL = `select state, token, encode(result, 'base64'), is_error
-  from queen.kv_once_begin_v1($1::text, $2::text, $3::bigint, decode($4::text, 'base64'), true, $5::uuid)`
-
-	onceEndSQL = `select queen.kv_once_end_v1($1::text, $2::text, $3::bigint, decode($4::text, 'base64'), false, $5::uuid)`
-)
-
-// abortTimeout bounds the call that makes a failed transaction uncommittable, which must be made although the caller's
-// context may have ended.
-const abortTimeout = 5 * time.Second
 
 // Once runs fn at most once per key within the retention time, in the caller's transaction, and gives every later caller the
 // result that fn returned:
@@ -42,134 +55,66 @@ const abortTimeout = 5 * time.Second
 //
 // fn must do its work in tx. The marker, the effect and the result are committed together when the caller commits, or not
 // at all: a rollback or a crash frees the key. A caller that meets the same key in another, unfinished transaction waits for
-// it to end, and then replays the result or, when that one rolled back, runs fn itself.
+// it to end, and then replays the result or, when that one rolled back, runs fn itself. [OnceTx] is Once with the transaction
+// around it.
 //
 // When fn fails, its error is returned as it is, and when it panics the panic goes on; in both cases the transaction can no
 // longer be committed, not even by a caller who drops the error: pgx answers Commit with pgx.ErrTxCommitRollback, and
 // what ran in a savepoint can't be released. (Once makes PostgreSQL raise an error for that, and only if the server can't be
-// asked it rolls tx back.) Roll back, as after any error.
+// asked it rolls tx back.) Roll back, as after any error. OnceOptions.StoreError is the exception.
 //
-// Refused, with nothing written and the transaction still usable: [ErrOnceMismatch], [ErrOnceUnfinished], [ErrOnceReentry]
-// and [ErrOnceForeign]. A result of more than 48,000 bytes fails ([ErrValueTooLarge]), and the effect with it.
+// Refused, with nothing written and the transaction still usable: [ErrOnceBusy], [ErrOnceMismatch], [ErrOnceUnfinished],
+// [ErrOnceReentry] and [ErrOnceForeign]; and an [*OnceStoredError] that replays. A result of more than 48,000 bytes fails
+// ([ErrValueTooLarge]), and the effect with it, unless OnceOptions.DiscardResult is set.
 //
 // retention is rounded up to milliseconds, above zero and at most 100 years. It must outlive every retry; when it has passed,
 // fn runs again. Above READ COMMITTED a caller that waited gets SQLSTATE 40001 ([IsRetryable]), and its next try replays.
-// When a COMMIT is lost with the connection, run it again with the same key.
+// lock_timeout ends a wait with 55P03, which costs the transaction, as every error of PostgreSQL does; Busy is what harms nothing.
+//
+// A connection that is lost during COMMIT leaves it open whether the effect and the marker are there. The answer is always the
+// same: run it again with the same key. Where they are, it replays; where they are not, fn runs.
+//
+// Until the transaction ends, each key that was run or waited for holds one entry in PostgreSQL's lock table. Don't mark
+// thousands of keys in one transaction with it.
 func Once(ctx context.Context, tx Tx, ns Namespace, key string, retention time.Duration,
 	fn func(ctx context.Context) ([]byte, error), opts *OnceOptions,
 ) (OnceResult, error) {
+	result, stored, err := once(ctx, tx, ns, key, retention, fn, opts)
+	if stored != nil {
+		return OnceResult{}, stored
+	}
+	return result, err
+}
+
+// once tells this call's stored error from one that fn got from a call of its own, and returned.
+func once(ctx context.Context, tx Tx, ns Namespace, key string, retention time.Duration,
+	fn func(ctx context.Context) ([]byte, error), opts *OnceOptions,
+) (OnceResult, *OnceStoredError, error) {
 	call, fault := newOnceCall(ns, key, retention, opts)
 	if fault != nil {
 		fault.Index = -1
-		return OnceResult{}, fault
+		return OnceResult{}, nil, fault
 	}
-	state, token, stored, err := call.begin(ctx, tx)
+	marker, err := call.begin(ctx, tx)
 	if err != nil {
-		return OnceResult{}, mapError(err)
+		return OnceResult{}, nil, mapError(err)
 	}
-	switch state {
-	case "run":
-		return call.run(ctx, tx, token, fn)
-	case "replay":
-		return OnceResult{Result: stored, Replayed: true}, nil
-	case "storedError":
-		return OnceResult{Result: stored, Replayed: true},
-			&Error{Code: ErrOnceStoredError, Index: -1, Problem: "the stored result is an error"}
+	switch {
+	case marker.state == "run":
+		return call.run(ctx, tx, marker.token, fn)
+	case marker.state == "replay" && marker.isError:
+		return OnceResult{}, &OnceStoredError{Stored: marker.result, Replayed: true}, nil
+	case marker.state == "replay":
+		return OnceResult{Result: marker.result, Replayed: true, Discarded: marker.result == nil}, nil, nil
 	}
-	return OnceResult{}, onceRefusal(state)
-}
-
-type onceCall struct {
-	ns          Namespace
-	key         string
-	ttlMs       int64
-	fingerprint any // base64, or nil for none
-}
-
-func newOnceCall(ns Namespace, key string, retention time.Duration, opts *OnceOptions) (*onceCall, *Error) {
-	if fault := checkNamespace(ns); fault != nil {
-		return nil, fault
-	}
-	if fault := checkKey(key); fault != nil {
-		return nil, fault
-	}
-	ttlMs, fault := ttlMillis(retention)
-	if fault != nil {
-		return nil, fault
-	}
-	c := &onceCall{ns: ns, key: key, ttlMs: ttlMs}
-	if opts != nil && opts.Fingerprint != nil {
-		c.fingerprint = base64.StdEncoding.EncodeToString(opts.Fingerprint)
-	}
-	return c, nil
-}
-
-// begin gives the state; a replay of a stored error is told apart as one of its own.
-func (c *onceCall) begin(ctx context.Context, tx Tx) (state string, token int64, stored []byte, err error) {
-	var tokenOrNull *int64
-	var result *string
-	var isError *bool
-	err = tx.QueryRow(ctx, onceBeginSQL, c.ns.name, c.key, c.ttlMs, c.fingerprint, c.ns.tenantText()).
-		Scan(&state, &tokenOrNull, &result, &isError)
-	if err != nil {
-		return "", 0, nil, err
-	}
-	if tokenOrNull != nil {
-		token = *tokenOrNull
-	}
-	if result != nil {
-		// PostgreSQL breaks base64 into lines, which Go's decoder skips.
-		if stored, err = base64.StdEncoding.DecodeString(*result); err != nil {
-			return "", 0, nil, fmt.Errorf("kvpg: reading the answer of kv_once_begin_v1: %w", err)
-		}
-	}
-	if state == "replay" && isError != nil && *isError {
-		state = "storedError"
-	}
-	return state, token, stored, nil
-}
-
-// run holds the promise that a transaction in which fn or the storing of its result failed is never committed. The deferred
-// call recovers nothing: a panic, or runtime.Goexit, goes on with its own stack.
-func (c *onceCall) run(ctx context.Context, tx Tx, token int64, fn func(context.Context) ([]byte, error)) (OnceResult, error) {
-	finished := false
-	defer func() {
-		if !finished {
-			c.abort(ctx, tx)
-		}
-	}()
-	result, err := fn(ctx)
-	if err != nil {
-		return OnceResult{}, err
-	}
-	if err := c.end(ctx, tx, token, result); err != nil {
-		return OnceResult{}, mapError(err)
-	}
-	finished = true
-	return OnceResult{Result: result}, nil
-}
-
-func (c *onceCall) end(ctx context.Context, tx Tx, token int64, result []byte) error {
-	var version int64
-	return tx.QueryRow(ctx, onceEndSQL, c.ns.name, c.key, token,
-		base64.StdEncoding.EncodeToString(result), c.ns.tenantText()).Scan(&version)
-}
-
-// abort makes tx uncommittable: no marker has token 0, so kv_once_end_v1 raises kv_once_lost. An error that did not come from
-// the server has not aborted anything (the connection may be busy with rows that fn left open); then only a rollback is left,
-// which also closes a connection that can't take it.
-func (c *onceCall) abort(ctx context.Context, tx Tx) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
-	defer cancel()
-	var raised interface{ SQLState() string }
-	if err := c.end(ctx, tx, 0, nil); !errors.As(err, &raised) {
-		_ = tx.Rollback(ctx) // the caller gets the error of fn, and every use of tx fails
-	}
+	return OnceResult{}, nil, onceRefusal(marker.state)
 }
 
 func onceRefusal(state string) error {
 	e := &Error{Index: -1}
 	switch state {
+	case "busy":
+		e.Code, e.Problem = ErrOnceBusy, "another transaction has the key and has not ended"
 	case "mismatch":
 		e.Code, e.Problem = ErrOnceMismatch, "the key was used with another fingerprint"
 	case "unfinished":

@@ -13,11 +13,15 @@ import (
 // fakeTx records what Once does to a transaction.
 type fakeTx struct {
 	fakeDB
+	exec       func(sql string) error // nil: nothing may come
 	rolledBack int
 }
 
-func (tx *fakeTx) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
-	return pgconn.CommandTag{}, errors.New("nothing here needs Exec")
+func (tx *fakeTx) Exec(_ context.Context, sql string, _ ...any) (pgconn.CommandTag, error) {
+	if tx.exec == nil {
+		return pgconn.CommandTag{}, errors.New("unexpected: " + sql)
+	}
+	return pgconn.CommandTag{}, tx.exec(sql)
 }
 
 func (tx *fakeTx) Commit(context.Context) error { return errors.New("Once must not commit") }
@@ -135,7 +139,7 @@ func TestOnceRollsBackWhenTheServerCannotBeAsked(t *testing.T) {
 func TestOnceStates(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]error{
-		"mismatch": ErrOnceMismatch, "unfinished": ErrOnceUnfinished, "reentry": ErrOnceReentry, "foreign": ErrOnceForeign,
+		"busy": ErrOnceBusy, "mismatch": ErrOnceMismatch, "unfinished": ErrOnceUnfinished, "reentry": ErrOnceReentry, "foreign": ErrOnceForeign,
 		"of a later release": nil,
 	} {
 		tx := &fakeTx{fakeDB: func(_ context.Context, _ string, _, dest []any) error {
@@ -161,8 +165,12 @@ func TestOnceReplay(t *testing.T) {
 			return nil
 		}}
 		r, err := Once(context.Background(), tx, ns, "k", time.Hour, nil, nil)
-		if string(r.Result) != "\x00\xff\n" || !r.Replayed || errors.Is(err, ErrOnceStoredError) != isError {
-			t.Errorf("stored error %v: got %+v, %v", isError, r, err)
+		if !isError && (err != nil || string(r.Result) != "\x00\xff\n" || !r.Replayed || r.Discarded) {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		var e *OnceStoredError
+		if isError && (!errors.As(err, &e) || !errors.Is(err, ErrOnceStoredError) || string(e.Stored) != "\x00\xff\n" || !e.Replayed) {
+			t.Errorf("stored error: got %v", err)
 		}
 	}
 }

@@ -148,9 +148,10 @@ func TestOnceStoredErrorOfSQL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := kvpg.Once(t.Context(), tx, ns, "k", time.Hour, never(t), nil)
-		if !errors.Is(err, kvpg.ErrOnceStoredError) || string(r.Result) != "refused" || !r.Replayed {
-			t.Errorf("got %+v, %v, want the stored error with its bytes", r, err)
+		_, err = kvpg.Once(t.Context(), tx, ns, "k", time.Hour, never(t), nil)
+		var e *kvpg.OnceStoredError
+		if !errors.As(err, &e) || string(e.Stored) != "refused" || !e.Replayed {
+			t.Errorf("got %v, want the stored error with its bytes", err)
 		}
 	})
 }

@@ -1,0 +1,306 @@
+package kvpg
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var errSerialization = &pgconn.PgError{Severity: "ERROR", Code: "40001", Message: "could not serialize access"}
+
+// txRecorder is a Beginner whose transactions commit as it says, and that remembers what became of them.
+type txRecorder struct {
+	begin  error
+	commit func(ctx context.Context, attempt int) error // nil: yes
+
+	begun, committed, rolledBack int
+	rollback                     context.Context // of the last one, as Rollback got it
+}
+
+type recordedTx struct {
+	fakeTx
+	of *txRecorder
+}
+
+func (r *txRecorder) Begin(context.Context) (*recordedTx, error) {
+	if r.begin != nil {
+		return nil, r.begin
+	}
+	r.begun++
+	return &recordedTx{of: r}, nil
+}
+
+func (tx *recordedTx) Commit(ctx context.Context) error {
+	if tx.of.commit != nil {
+		if err := tx.of.commit(ctx, tx.of.begun); err != nil {
+			return err
+		}
+	}
+	tx.of.committed++
+	return nil
+}
+
+func (tx *recordedTx) Rollback(ctx context.Context) error {
+	tx.of.rolledBack++
+	tx.of.rollback = ctx
+	return ctx.Err()
+}
+
+func (r *txRecorder) became(t *testing.T, begun, committed, rolledBack int) {
+	t.Helper()
+	if r.begun != begun || r.committed != committed || r.rolledBack != rolledBack {
+		t.Errorf("%d begun, %d committed, %d rolled back; want %d, %d, %d", r.begun, r.committed, r.rolledBack, begun, committed, rolledBack)
+	}
+}
+
+// failing gives a function for RunTx that fails so many times.
+func failing(times int, err error) func(context.Context, *recordedTx) error {
+	runs := 0
+	return func(context.Context, *recordedTx) error {
+		if runs++; runs <= times {
+			return err
+		}
+		return nil
+	}
+}
+
+func TestRunTxRetries(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"40001", "40P01"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &txRecorder{}
+			cause := fmt.Errorf("in fn: %w", &pgconn.PgError{Severity: "ERROR", Code: state})
+			if err := RunTx(t.Context(), r, failing(20, cause), nil); err != nil {
+				t.Errorf("%s: got %v", state, err)
+			}
+			r.became(t, 21, 1, 20)
+			r = &txRecorder{commit: func(_ context.Context, attempt int) error {
+				if attempt < 3 {
+					return cause
+				}
+				return nil
+			}}
+			if err := RunTx(t.Context(), r, failing(0, nil), nil); err != nil {
+				t.Errorf("%s at COMMIT: got %v", state, err)
+			}
+			r.became(t, 3, 1, 2)
+		})
+	}
+}
+
+func TestRunTxRetriesNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, failure := range map[string]error{
+		"own": errors.New("own"), "unique": &pgconn.PgError{Code: "23505"}, "lock timeout": &pgconn.PgError{Code: "55P03"},
+		"broken": io.ErrUnexpectedEOF, "lost session": &pgconn.PgError{Code: "57P01"}, "busy": &Error{Code: ErrOnceBusy},
+	} {
+		r := &txRecorder{}
+		if err := RunTx(context.Background(), r, failing(1, failure), nil); !errors.Is(err, failure) || err.Error() != failure.Error() {
+			t.Errorf("%s: got %v, want the function's own error", name, err)
+		}
+		r.became(t, 1, 0, 1)
+	}
+	r := &txRecorder{begin: errors.New("no connection")}
+	if err := RunTx(context.Background(), r, failing(0, nil), nil); !errors.Is(err, r.begin) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRunTxMaxAttempts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &txRecorder{}
+		err := RunTx(t.Context(), r, failing(5, errSerialization), &TxOptions{MaxAttempts: 3})
+		if !errors.Is(err, errSerialization) || !IsRetryable(err) {
+			t.Errorf("got %v, want the last error inside", err)
+		}
+		r.became(t, 3, 0, 3)
+	})
+}
+
+// The waits grow, and not beyond a second: a hundred of them take less than a hundred seconds, and ten no more than the sum.
+func TestRunTxBacksOff(t *testing.T) {
+	t.Parallel()
+	for times, most := range map[int]time.Duration{1: 8 * time.Millisecond, 4: 120 * time.Millisecond, 100: 100 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if err := RunTx(t.Context(), &txRecorder{}, failing(times, errSerialization), nil); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took <= 0 || took > most {
+				t.Errorf("%d waits took %v, want up to %v", times, took, most)
+			}
+		})
+	}
+}
+
+func TestRunTxStopsWithTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &txRecorder{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		err := RunTx(ctx, r, failing(1<<30, errSerialization), nil)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errSerialization) {
+			t.Errorf("got %v, want both errors", err)
+		}
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		// The same where the context ends inside the next try.
+		ctx, cancel = context.WithCancel(t.Context())
+		runs := 0
+		err = RunTx(ctx, r, func(ctx context.Context, _ *recordedTx) error {
+			if runs++; runs == 2 {
+				cancel()
+				return ctx.Err()
+			}
+			return errSerialization
+		}, nil)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, errSerialization) {
+			t.Errorf("got %v, want both errors", err)
+		}
+	})
+}
+
+func TestRunTxRollsBackWithAContextThatLives(t *testing.T) {
+	t.Parallel()
+	for name, fn := range map[string]func(context.Context, context.CancelFunc) error{
+		"error":   func(context.Context, context.CancelFunc) error { return errors.New("own") },
+		"ended":   func(_ context.Context, cancel context.CancelFunc) error { cancel(); return nil },
+		"panic":   func(context.Context, context.CancelFunc) error { panic("boom") },
+		"both":    func(_ context.Context, cancel context.CancelFunc) error { cancel(); panic("boom") },
+		"ended 2": func(ctx context.Context, cancel context.CancelFunc) error { cancel(); return ctx.Err() },
+	} {
+		r := &txRecorder{}
+		ctx, cancel := context.WithCancel(context.Background())
+		var err error
+		panicked := func() (p any) {
+			defer func() { p = recover() }()
+			err = RunTx(ctx, r, func(ctx context.Context, _ *recordedTx) error {
+				defer func() {
+					if r.rollback != nil {
+						t.Errorf("%s: rolled back too early", name)
+					}
+				}()
+				return fn(ctx, cancel)
+			}, nil)
+			return nil
+		}()
+		cancel()
+		if err == nil && panicked != "boom" {
+			t.Errorf("%s: no error", name)
+		}
+		if (name == "ended" || name == "ended 2") && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		r.became(t, 1, 0, 1)
+		if _, limited := r.rollback.Deadline(); !limited {
+			t.Errorf("%s: the rollback has no deadline", name)
+		}
+	}
+}
+
+func TestRunTxCommitErrors(t *testing.T) {
+	t.Parallel()
+	server := func(severity, state string) error {
+		return &pgconn.PgError{Severity: severity, SeverityUnlocalized: severity, Code: state}
+	}
+	for name, c := range map[string]struct {
+		err     error
+		unknown bool
+	}{
+		"rolled back instead":          {pgx.ErrTxCommitRollback, false},
+		"never sent":                   {fmt.Errorf("commit: %w", neverSent{}), false},
+		"deferred constraint":          {server("ERROR", "23503"), false},
+		"a trigger's error":            {server("ERROR", "P0001"), false},
+		"disk full":                    {server("ERROR", "53100"), false},
+		"cancelled":                    {server("ERROR", "57014"), false},
+		"severity in German alone":     {&pgconn.PgError{Severity: "FEHLER", Code: "23503"}, true},
+		"severity without the V field": {&pgconn.PgError{Severity: "ERROR", Code: "23503"}, false},
+		"shut down":                    {server("FATAL", "57P01"), true},
+		"crashed":                      {server("FATAL", "57P02"), true},
+		"a timeout of the session":     {server("FATAL", "25P04"), true},
+		"panic":                        {server("PANIC", "58030"), true},
+		"fatal":                        {server("FATAL", "XX000"), true},
+		"pooler lost its server":       {server("ERROR", "08P01"), true},
+		"completion unknown":           {server("ERROR", "40003"), true},
+		"broken connection":            {io.ErrUnexpectedEOF, true},
+		"context on the way":           {context.Canceled, true},
+		"other driver, constraint":     {otherDriver{"23503", "pq: violates"}, false},
+		"other driver, shut down":      {otherDriver{"57P01", "pq: terminating"}, true},
+		"other driver, disk full":      {otherDriver{"53100", "pq: no space"}, true},
+		"other driver, internal":       {otherDriver{"XX000", "pq: oops"}, true},
+		"other driver, aborted":        {errors.New("pq: could not complete operation in a failed transaction"), false},
+		"other driver, aborted, old":   {errors.New("pq: Could not complete operation in a failed transaction"), false},
+		"ended by fn, pgx":             {pgx.ErrTxClosed, true},
+		"ended by fn, database/sql":    {sql.ErrTxDone, true},
+	} {
+		r := &txRecorder{commit: func(context.Context, int) error { return c.err }}
+		err := RunTx(context.Background(), r, failing(0, nil), nil)
+		if !errors.Is(err, c.err) || errors.Is(err, ErrCommitUnknown) != c.unknown {
+			t.Errorf("%s: got %v, want ErrCommitUnknown: %v", name, err, c.unknown)
+		}
+		r.became(t, 1, 0, 1)
+	}
+}
+
+// An error of COMMIT that is unknown is not retried, whatever else the chain holds.
+func TestRunTxNeverRetriesAnUnknownCommit(t *testing.T) {
+	t.Parallel()
+	unknown := errors.Join(io.ErrUnexpectedEOF, &pgconn.PgError{Severity: "FATAL", Code: "40001"})
+	r := &txRecorder{commit: func(context.Context, int) error { return unknown }}
+	if err := RunTx(context.Background(), r, failing(0, nil), nil); !errors.Is(err, ErrCommitUnknown) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+	r.became(t, 1, 0, 1)
+	// One of an inner RunTx, that fn passes on.
+	outer := &txRecorder{}
+	err := RunTx(context.Background(), outer, func(ctx context.Context, _ *recordedTx) error {
+		return errors.Join(RunTx(ctx, r, failing(0, nil), nil), errSerialization)
+	}, nil)
+	if !errors.Is(err, ErrCommitUnknown) {
+		t.Errorf("got %v", err)
+	}
+	outer.became(t, 1, 0, 1)
+}
+
+// A context that ends while COMMIT is on its way leaves time for the answer.
+func TestRunTxContextEndsDuringCommit(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer  time.Duration
+		unknown bool
+	}{"answered": {4 * time.Second, false}, "not answered": {time.Hour, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			r := &txRecorder{commit: func(ctx context.Context, _ int) error {
+				select {
+				case <-time.After(c.answer):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}}
+			began := time.Now()
+			err := RunTx(ctx, r, failing(0, nil), nil)
+			if errors.Is(err, ErrCommitUnknown) != c.unknown || c.unknown != errors.Is(err, context.DeadlineExceeded) || (err == nil) == c.unknown {
+				t.Errorf("%s: got %v", name, err)
+			}
+			want := min(c.answer, 6*time.Second)
+			if took := time.Since(began); took != want {
+				t.Errorf("%s: it took %v, want %v", name, took, want)
+			}
+		})
+	}
+}
