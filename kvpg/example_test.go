@@ -15,37 +15,12 @@ import (
 
 var (
 	ctx  = context.Background()
-	pool *pgxpool.Pool // from pgxpool.New
+	pool *pgxpool.Pool // from pgxpool.New; the tests open it
 
 	deliveries = kvpg.NewNamespace("deliveries")
 	counters   = kvpg.NewNamespace("counters")
 	profiles   = kvpg.NewNamespace("profiles")
 )
-
-// A webhook may be delivered twice, at the same time even. Its effect is booked once, and both callers get the same answer.
-func ExampleOnce() {
-	handle := func(id, account string, cents int64, body []byte) ([]byte, error) {
-		tx, err := pool.Begin(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer tx.Rollback(ctx)
-		r, err := kvpg.Once(ctx, tx, deliveries, id, 30*24*time.Hour, func(ctx context.Context) ([]byte, error) {
-			if _, err := tx.Exec(ctx, `insert into ledger (account, cents) values ($1, $2)`, account, cents); err != nil {
-				return nil, err
-			}
-			return []byte("booked"), nil
-		}, &kvpg.OnceOptions{Fingerprint: body})
-		if errors.Is(err, kvpg.ErrOnceMismatch) {
-			return nil, fmt.Errorf("delivery %s came with another body before", id)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return r.Result, tx.Commit(ctx)
-	}
-	_ = handle
-}
 
 // Compare and set: what was read is changed only if nobody changed it meanwhile.
 func ExamplePut() {
