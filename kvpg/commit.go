@@ -1,6 +1,7 @@
 package kvpg
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -45,26 +46,33 @@ func notCommitted(err error) bool {
 	if errors.Is(err, pgx.ErrTxCommitRollback) || pgconn.SafeToRetry(err) || isFailedTransaction(err) {
 		return true
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		severity := pg.SeverityUnlocalized
-		if severity == "" { // a pooler may leave it out
-			severity = pg.Severity
-		}
-		return severity == "ERROR" && !mayFollowCommit(pg.Code)
+	var sent interface {
+		error
+		SQLState() string
 	}
-	// Another driver: there is the SQLSTATE alone. Resources, files and internal errors can be a PANIC in the middle of COMMIT.
-	var stater interface{ SQLState() string }
-	if !errors.As(err, &stater) {
+	if !errors.As(err, &sent) || len(sent.SQLState()) != 5 || mayFollowCommit(sent.SQLState()) {
 		return false
 	}
-	state := stater.SQLState()
-	for _, class := range []string{"53", "58", "XX"} {
-		if strings.HasPrefix(state, class) {
-			return false
-		}
+	switch severity := severityOf(sent); {
+	case severity != "":
+		return severity == "ERROR" // and not FATAL or PANIC, nor a word of another language
+	default:
+		// Resources, files and internal errors can be a PANIC in the middle of COMMIT.
+		class := sent.SQLState()[:2]
+		return class != "53" && class != "58" && class != "XX"
 	}
-	return state != "" && !mayFollowCommit(state)
+}
+
+// severityOf reads what pgx and lib/pq have a field and a method for; of other drivers it knows nothing.
+func severityOf(sent error) string {
+	var pg *pgconn.PgError
+	if errors.As(sent, &pg) {
+		return cmp.Or(pg.SeverityUnlocalized, pg.Severity) // a pooler may leave the first out
+	}
+	if fields, ok := sent.(interface{ Get(field byte) string }); ok {
+		return fields.Get('S')
+	}
+	return ""
 }
 
 // mayFollowCommit: the session ended, or the server says itself that it doesn't know.

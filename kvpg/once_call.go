@@ -95,7 +95,7 @@ func (c *onceCall) run(ctx context.Context, tx Tx, token int64, fn func(context.
 		return OnceResult{}, nil, err
 	}
 	if err := c.end(ctx, tx, token, outcome); err != nil {
-		return OnceResult{}, nil, mapError(err)
+		return OnceResult{}, nil, besides(outcome.failure, mapError(err))
 	}
 	finished = true
 	if outcome.failure != nil {

@@ -118,7 +118,7 @@ func TestOnceNeverStored(t *testing.T) {
 	t.Parallel()
 	refused, err := net.Dial("tcp", "127.0.0.1:1")
 	if err == nil {
-		refused.Close()
+		_ = refused.Close()
 		t.Fatal("something listens on port 1")
 	}
 	never := map[string]error{

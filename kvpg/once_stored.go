@@ -63,9 +63,17 @@ func (c *onceCall) play(ctx context.Context, tx Tx, token int64, fn func(context
 		o.bytes = stored
 	}
 	if _, err := tx.Exec(ctx, "release "+savepoint); err != nil {
-		return onceOutcome{}, errors.Join(o.failure, mapError(err))
+		return onceOutcome{}, besides(o.failure, mapError(err))
 	}
 	return o, nil
+}
+
+// besides gives err, together with the function's failure where there is one.
+func besides(failure, err error) error {
+	if failure == nil {
+		return err
+	}
+	return errors.Join(failure, err)
 }
 
 // store asks StoreError, unless another try may heal the failure. An ended context may be the cause of any error.

@@ -16,7 +16,8 @@ import (
 // finished meanwhile replays.
 //
 // An [*OnceStoredError] is committed when it is returned. Every other error but [ErrCommitUnknown] means that nothing was
-// committed by this call. After ErrCommitUnknown call again with the same key: what was committed is replayed, what was not is run.
+// committed by this call. (fn must not call OnceTx with its own key: that is another transaction, which waits for this one without end.
+// With OnceOptions.Busy it is told [ErrOnceBusy]; [Once] in fn's own tx is told [ErrOnceReentry].) After ErrCommitUnknown call again with the same key: what was committed is replayed, what was not is run.
 func OnceTx[T Tx](ctx context.Context, db Beginner[T], ns Namespace, key string, retention time.Duration,
 	fn func(ctx context.Context, tx T) ([]byte, error), opts *OnceOptions,
 ) (OnceResult, error) {

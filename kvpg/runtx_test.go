@@ -240,6 +240,8 @@ func TestRunTxCommitErrors(t *testing.T) {
 		"other driver, shut down":      {otherDriver{"57P01", "pq: terminating"}, true},
 		"other driver, disk full":      {otherDriver{"53100", "pq: no space"}, true},
 		"other driver, internal":       {otherDriver{"XX000", "pq: oops"}, true},
+		"lib/pq, fatal":                {fieldsOf("FATAL", "42501"), true},
+		"lib/pq, disk full":            {fieldsOf("ERROR", "53100"), false},
 		"other driver, aborted":        {errors.New("pq: could not complete operation in a failed transaction"), false},
 		"other driver, aborted, old":   {errors.New("pq: Could not complete operation in a failed transaction"), false},
 		"ended by fn, pgx":             {pgx.ErrTxClosed, true},
@@ -303,4 +305,21 @@ func TestRunTxContextEndsDuringCommit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// severityDriver is an error that gives PostgreSQL's fields by letter, as lib/pq's do.
+type severityDriver struct {
+	otherDriver
+	severity string
+}
+
+func (e severityDriver) Get(field byte) string {
+	if field == 'S' {
+		return e.severity
+	}
+	return ""
+}
+
+func fieldsOf(severity, state string) error {
+	return severityDriver{otherDriver{state, "pq: oops"}, severity}
 }
