@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// What a proxy recognises. pgx sends COMMIT as a simple query in a packet of its own, and waits; the server's answer to it
-// begins with CommandComplete. A load that spoke otherwise would reach no gate, and its test would fail.
+// What a proxy recognises. pgx and lib/pq send COMMIT as a simple query in a packet of its own, one in small letters and one in
+// large ones, and wait; the server's answer to it begins with CommandComplete. A load that spoke otherwise would reach no gate,
+// and its test would fail.
 var (
 	commitQuery  = []byte("Q\x00\x00\x00\x0bcommit\x00")
 	commitDone   = []byte("C\x00\x00\x00\x0bCOMMIT\x00")
@@ -88,7 +89,7 @@ func (w *wire) end() {
 // fromClient decides about a packet on its way to the server.
 func (w *wire) fromClient(data []byte) verdict {
 	w.tap.mu.Lock()
-	commit := bytes.Equal(data, commitQuery)
+	commit := bytes.EqualFold(data, commitQuery)
 	if commit {
 		w.committing = true
 	}
