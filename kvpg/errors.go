@@ -92,7 +92,7 @@ func (e *PreconditionError) Error() string {
 func (e *PreconditionError) Unwrap() error { return e.err }
 
 // IsRetryable reports whether the whole transaction, run again from its start, may succeed: SQLSTATE 40001 (serialization
-// failure, kv_contended) and 40P01 (deadlock). Any error can be asked about, not only this package's.
+// failure, kv_contended) and 40P01 (deadlock). Any error can be asked about, not only this package's. [RunTx] is the retry.
 func IsRetryable(err error) bool {
 	var pg interface{ SQLState() string }
 	if !errors.As(err, &pg) {

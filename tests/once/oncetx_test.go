@@ -104,6 +104,31 @@ func TestOnceTxReturnsAnotherOnesStoredError(t *testing.T) {
 	isFree(t, db)
 }
 
+// TestReentry: the same key again inside its own function is refused, whatever the options, and the transaction goes on. Another
+// key is welcome.
+func TestReentry(t *testing.T) {
+	t.Parallel()
+	eachHandle(t, func(t *testing.T, db *testdb.DB, handle beginner) {
+		_, err := kvpg.OnceTx(t.Context(), handle, space, key, retention, func(ctx context.Context, tx kvpg.Tx) ([]byte, error) {
+			for _, opts := range []*kvpg.OnceOptions{
+				nil, {Busy: true}, {Fingerprint: []byte("another")}, {StoreError: func(error) ([]byte, bool) { return nil, true }},
+			} {
+				if _, err := run(ctx, tx, never(t), opts); !errors.Is(err, kvpg.ErrOnceReentry) {
+					t.Errorf("%+v: got %v, want reentry", opts, err)
+				}
+			}
+			r, err := kvpg.Once(ctx, tx, space, "inner", retention, write(tx, "inner"), nil)
+			return r.Result, err
+		}, nil)
+		if err != nil {
+			t.Error(err)
+		}
+		if got := effects(t, db); got != "inner" {
+			t.Errorf("effects: %q", got)
+		}
+	})
+}
+
 // TestUnfinished: a function that commits by itself leaves an effect without a result. It is never run again, until the key is
 // deleted.
 func TestUnfinished(t *testing.T) {
