@@ -35,7 +35,7 @@ type OnceOptions struct {
 	// an aborted transaction (25P02, whose cause nobody knows any more), lost connections (to whatever server), and a context that
 	// has ended. They are recognised with errors.As, so wrap them with %w. A panic is never stored either.
 	//
-	// It costs two round trips (savepoint and release), and two more for an error.
+	// It costs two round trips (savepoint and release), and a third for an error.
 	StoreError func(err error) (stored []byte, ok bool)
 }
 

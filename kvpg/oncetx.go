@@ -11,13 +11,15 @@ import (
 //		return book(ctx, tx, event)
 //	}, nil)
 //
-// A nil error means that the effect and its result are committed, by this call or, when r.Replayed, by an earlier one. fn must do
-// its work in tx, may run several times of which one is committed, and must neither commit nor roll back. A try that finds the key
-// finished meanwhile replays.
+// A nil error means that the effect and its result are committed, by this call or, when r.Replayed, by an earlier one. An
+// [*OnceStoredError] is committed too when it is returned. Every other error but [ErrCommitUnknown] means that nothing was committed
+// by this call. After ErrCommitUnknown call again with the same key: what was committed is replayed, what was not is run.
 //
-// An [*OnceStoredError] is committed when it is returned. Every other error but [ErrCommitUnknown] means that nothing was
-// committed by this call. (fn must not call OnceTx with its own key: that is another transaction, which waits for this one without end.
-// With OnceOptions.Busy it is told [ErrOnceBusy]; [Once] in fn's own tx is told [ErrOnceReentry].) After ErrCommitUnknown call again with the same key: what was committed is replayed, what was not is run.
+// fn must do its work in tx, and neither commit nor roll back; it may run several times, of which one is committed. A try that
+// finds the key finished meanwhile replays.
+//
+// fn must not call OnceTx with its own key: that is another transaction, which would wait for this one for ever, and no deadlock
+// that PostgreSQL can see. (With OnceOptions.Busy it is told [ErrOnceBusy], and [Once] in tx is told [ErrOnceReentry].)
 func OnceTx[T Tx](ctx context.Context, db Beginner[T], ns Namespace, key string, retention time.Duration,
 	fn func(ctx context.Context, tx T) ([]byte, error), opts *OnceOptions,
 ) (OnceResult, error) {
