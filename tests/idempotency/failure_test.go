@@ -1,0 +1,308 @@
+package idempotency_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/queenkv/queenkv/kvpg"
+	"github.com/queenkv/queenkv/kvpg/idempotency"
+	"github.com/queenkv/queenkv/tests/testdb"
+)
+
+// failingFirst has the effect and then fails, in the first run alone.
+func failingFirst(t *testing.T, fail http.HandlerFunc) http.HandlerFunc {
+	var runs atomic.Int32
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := effect(r, "e"); err != nil {
+			t.Error(err)
+		}
+		if runs.Add(1) == 1 {
+			fail(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, "done")
+	}
+}
+
+// healed: nothing is left of the failed request; its retry runs, and is replayed then.
+func (a *api) healed(t *testing.T) {
+	t.Helper()
+	a.effects(t)
+	expect(t, a.send(t, request{}), http.StatusOK, "done", false)
+	expect(t, a.send(t, request{}), http.StatusOK, "done", true)
+	a.effects(t, "e")
+}
+
+// A 5xx of the handler is sent as it is, and rolls back.
+func TestServerErrorsRollBack(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, over wrap) {
+		a := start(t, over, nil, failingFirst(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Reason", "broken")
+			http.Error(w, "of the handler", http.StatusBadGateway)
+		}))
+		got := a.send(t, request{})
+		expect(t, got, http.StatusBadGateway, "of the handler\n", false)
+		if got.header.Get("X-Reason") != "broken" {
+			t.Errorf("the headers are %v", got.header)
+		}
+		a.healed(t)
+		a.reported(t, "") // it is the handler's to report
+	})
+}
+
+func TestFail(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the printer is on fire")
+	for name, c := range map[string]struct {
+		write  func(w http.ResponseWriter)
+		status int
+		body   string
+	}{
+		"nothing written":  {func(http.ResponseWriter) {}, http.StatusInternalServerError, idempotency.CodeInternal},
+		"a 201 written":    {func(w http.ResponseWriter) { w.WriteHeader(http.StatusCreated) }, http.StatusInternalServerError, idempotency.CodeInternal},
+		"a 503 of its own": {func(w http.ResponseWriter) { http.Error(w, "later", http.StatusServiceUnavailable) }, http.StatusServiceUnavailable, "later\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := start(t, overPool, nil, failingFirst(t, func(w http.ResponseWriter, r *http.Request) {
+				c.write(w)
+				idempotency.Fail(r.Context(), broken)
+			}))
+			got := a.send(t, request{})
+			expect(t, got, c.status, c.body, false)
+			if strings.Contains(got.body, "printer") {
+				t.Errorf("the client is shown the error: %s", got.body)
+			}
+			a.reported(t, broken.Error())
+			a.healed(t)
+		})
+	}
+}
+
+// A panic rolls back and goes on to net/http: the connection ends, and only http.ErrAbortHandler is not logged.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, over wrap) {
+		for name, value := range map[string]any{"a panic": "overboard", "ErrAbortHandler": http.ErrAbortHandler} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				a := start(t, over, nil, failingFirst(t, func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = io.WriteString(w, "never sent")
+					panic(value)
+				}))
+				if got, err := a.try(t, request{}); err == nil {
+					t.Errorf("the client got %d %q", got.status, got.body)
+				}
+				a.healed(t) // on new connections: the log is written by now, since the panic's has ended
+				if logged := strings.Contains(a.logs.String(), "overboard"); logged != (value != http.ErrAbortHandler) {
+					t.Errorf("the server logged %q", a.logs)
+				}
+			})
+		}
+	})
+}
+
+// A client that goes away ends the request: what it did is rolled back, whatever the handler answers, and the retry runs.
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, over wrap) {
+		inside, left := make(chan struct{}), make(chan struct{})
+		a := start(t, over, nil, failingFirst(t, func(w http.ResponseWriter, r *http.Request) {
+			close(inside)
+			<-r.Context().Done()
+			if err := effect(r, "too late"); err == nil {
+				t.Error("a statement after the client has gone succeeds")
+			}
+			w.WriteHeader(http.StatusCreated)
+			close(left)
+		}))
+		ctx, leave := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, err := a.try(t, request{ctx: ctx})
+			failed <- err
+		}()
+		receive(t, inside)
+		leave()
+		if err := receive(t, failed); !errors.Is(err, context.Canceled) {
+			t.Errorf("the client got %v", err)
+		}
+		receive(t, left)
+		a.idle(t)
+		a.healed(t)
+		a.reported(t, "context canceled")
+	})
+}
+
+// idle returns when no transaction is open in the database but the test's own.
+func (a *api) idle(t *testing.T) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		var open int
+		err := a.admin.QueryRow(t.Context(), `select count(*) from pg_stat_activity
+			where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`).Scan(&open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if open == 0 {
+			return
+		}
+		select {
+		case <-poll.C:
+		case <-deadline:
+			t.Fatalf("%d transactions are still open", open)
+		}
+	}
+}
+
+// An error of a statement that the handler kept to itself has aborted the transaction: nothing can be stored.
+func TestErrorKeptQuiet(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, over wrap) {
+		a := start(t, over, nil, failingFirst(t, func(w http.ResponseWriter, r *http.Request) {
+			tx := idempotency.Tx[kvpg.Tx](r.Context())
+			if _, err := tx.Exec(r.Context(), "select 1/0"); err == nil {
+				t.Error("1/0 is something")
+			}
+			w.WriteHeader(http.StatusConflict)
+		}))
+		expect(t, a.send(t, request{}), http.StatusInternalServerError, idempotency.CodeInternal, false)
+		a.reported(t, "the handler answered 409 in a transaction that an error had aborted")
+		a.healed(t)
+	})
+}
+
+// repeatable are the two ways at REPEATABLE READ, through a kvpg.BeginFunc.
+var repeatable = map[string]wrap{
+	"pgxpool": func(t *testing.T, db *testdb.DB, opts *idempotency.Options) func(http.Handler) http.Handler {
+		pool := db.Pool(t)
+		return idempotency.New(kvpg.BeginFunc[pgx.Tx](func(ctx context.Context) (pgx.Tx, error) {
+			return pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+		}), requests, time.Hour, user, opts)
+	},
+	"database/sql": func(t *testing.T, db *testdb.DB, opts *idempotency.Options) func(http.Handler) http.Handler {
+		pool := openSQL(t, db)
+		return idempotency.New(kvpg.BeginFunc[kvpg.SQLTx](func(ctx context.Context) (kvpg.SQLTx, error) {
+			tx, err := pool.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+			return kvpg.FromSQLTx(tx), err
+		}), requests, time.Hour, user, opts)
+	},
+}
+
+// A conflict runs the handler again, from its start: with the whole body and the request as it came, and nothing of the response
+// that it had begun.
+func TestConflictRunsTheHandlerAgain(t *testing.T) {
+	t.Parallel()
+	for name, over := range repeatable {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var admin *pgxpool.Pool
+			runs := 0
+			a := start(t, over, nil, func(w http.ResponseWriter, r *http.Request) {
+				runs++
+				body, err := io.ReadAll(r.Body)
+				if err != nil || string(body) != "the whole body" || r.ContentLength != int64(len(body)) {
+					t.Errorf("run %d reads %q (%d), %v", runs, body, r.ContentLength, err)
+				}
+				if r.Header.Get("X-Run") != "" {
+					t.Error("the second run sees what the first did to the request")
+				}
+				r.Header.Set("X-Run", "1")
+				w.Header().Add("Location", fmt.Sprint("/", runs))
+				fmt.Fprint(w, "run ", runs)
+				if runs == 1 { // beside us, after our snapshot
+					if _, err := admin.Exec(t.Context(), "insert into effect values ('beside'); update counter set n = n + 1"); err != nil {
+						t.Error(err)
+					}
+				}
+				_, err = idempotency.Tx[kvpg.Tx](r.Context()).Exec(r.Context(), "update counter set n = n + 1")
+				if kvpg.IsRetryable(err) != (runs == 1) {
+					t.Errorf("run %d: got %v", runs, err)
+				}
+				if err != nil {
+					idempotency.Fail(r.Context(), err)
+					return
+				}
+				if err := effect(r, "ours"); err != nil {
+					t.Error(err)
+				}
+			})
+			admin = a.admin
+			a.db.Exec(t, "create table counter (n int not null); insert into counter values (0)")
+			got := a.send(t, request{body: "the whole body"})
+			expect(t, got, http.StatusOK, "run 2", false)
+			if places := got.header.Values("Location"); len(places) != 1 || places[0] != "/2" {
+				t.Errorf("Location is %q", places)
+			}
+			expect(t, a.send(t, request{body: "the whole body"}), http.StatusOK, "run 2", true)
+			a.effects(t, "beside", "ours")
+			a.reported(t, "")
+		})
+	}
+}
+
+// The files of a form that the handler took apart are removed, as net/http does with those of its own request.
+func TestFilesOfAForm(t *testing.T) {
+	t.Parallel()
+	var name string
+	a := start(t, overPool, nil, func(_ http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(1); err != nil { // more than a byte is not kept in memory
+			t.Error(err)
+			return
+		}
+		file, _, err := r.FormFile("f")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer file.Close()
+		if f, ok := file.(*os.File); ok {
+			name = f.Name()
+		}
+	})
+	var body strings.Builder
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("f", "f.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(part, strings.Repeat("x", 1000))
+	if err := form.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.URL, strings.NewReader(body.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("X-User", "alice")
+	r.Header.Set("Idempotency-Key", `"k"`)
+	response, err := a.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if name == "" {
+		t.Fatal("the file was not on disk")
+	}
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}
