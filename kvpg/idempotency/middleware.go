@@ -123,7 +123,7 @@ func (h *handler[T]) read(w http.ResponseWriter, r *http.Request) (key string, b
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return refuse(CodeBodyTooLarge, fmt.Sprintf("The body must be at most %d bytes.", h.MaxBody))
+		return refuse(CodeBodyTooLarge, fmt.Sprintf("The body must be at most %d bytes.", tooLarge.Limit))
 	case err != nil:
 		h.report(r, "reading the request's body", err)
 		return refuse(CodeBodyUnreadable, "The body could not be read to its end.")

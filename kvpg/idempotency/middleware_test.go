@@ -33,6 +33,7 @@ func TestNewPanics(t *testing.T) {
 		"no database":       func() { New[pgx.Tx](nil, space, time.Hour, alice, nil) },
 		"no namespace":      func() { New(nobody, kvpg.Namespace{}, time.Hour, alice, nil) },
 		"no retention":      func() { New(nobody, space, 0, alice, nil) },
+		"101 years":         func() { New(nobody, space, 101*366*24*time.Hour, alice, nil) },
 		"no scope":          func() { New(nobody, space, time.Hour, nil, nil) },
 		"GET":               func() { New(nobody, space, time.Hour, alice, &Options{Methods: []string{"POST", "GET"}}) },
 		"HEAD":              func() { New(nobody, space, time.Hour, alice, &Options{Methods: []string{"HEAD"}}) },

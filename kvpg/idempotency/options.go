@@ -16,6 +16,9 @@ const (
 
 	// maxStored is the most that Once stores: status, headers and body together.
 	maxStored = 48_000
+
+	// maxRetention is the longest ttl of queen.kv, 100 years.
+	maxRetention = 3_155_760_000 * time.Second
 )
 
 // Options are the options of [New]. The zero value is a good choice.
@@ -93,8 +96,8 @@ func newSettings(ns kvpg.Namespace, retention time.Duration, scope func(*http.Re
 	switch {
 	case ns.Name() == "":
 		return nil, errors.New("the zero Namespace")
-	case retention <= 0:
-		return nil, errors.New("a retention that is not above zero")
+	case retention <= 0 || retention > maxRetention:
+		return nil, errors.New("a retention that is not above zero, or above 100 years")
 	case scope == nil:
 		return nil, errors.New("no scope: without the principal one user would be shown another's answer")
 	case s.MaxBody < 0:

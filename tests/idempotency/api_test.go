@@ -33,6 +33,8 @@ type api struct {
 	admin *pgxpool.Pool // for the test's own looks at the database
 	logs  *notes        // what the server logged
 	errs  *notes        // what OnError got
+
+	running sync.WaitGroup // the requests that the middleware has not done with
 }
 
 // notes are lines that several goroutines write.
@@ -99,7 +101,12 @@ func start(t *testing.T, over wrap, opts *idempotency.Options, handler http.Hand
 		set = *opts
 	}
 	set.OnError = func(_ *http.Request, err error) { _, _ = io.WriteString(a.errs, err.Error()+"\n") }
-	a.Server = httptest.NewUnstartedServer(over(t, db, &set)(handler))
+	wrapped := over(t, db, &set)(handler)
+	a.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.running.Add(1)
+		defer a.running.Done()
+		wrapped.ServeHTTP(w, r)
+	}))
 	a.Config.ErrorLog = log.New(a.logs, "", 0)
 	a.Start()
 	t.Cleanup(a.Close)

@@ -107,7 +107,7 @@ func TestPanics(t *testing.T) {
 				if got, err := a.try(t, request{}); err == nil {
 					t.Errorf("the client got %d %q", got.status, got.body)
 				}
-				a.healed(t) // on new connections: the log is written by now, since the panic's has ended
+				a.healed(t)
 				if logged := strings.Contains(a.logs.String(), "overboard"); logged != (value != http.ErrAbortHandler) {
 					t.Errorf("the server logged %q", a.logs)
 				}
@@ -142,6 +142,7 @@ func TestClientGoesAway(t *testing.T) {
 			t.Errorf("the client got %v", err)
 		}
 		receive(t, left)
+		a.running.Wait()
 		a.idle(t)
 		a.healed(t)
 		a.reported(t, "context canceled")
