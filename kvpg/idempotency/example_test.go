@@ -75,7 +75,7 @@ func ExampleNew() {
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
 		fmt.Println(response.StatusCode, response.Header.Get("Location"), response.Header.Get("Idempotent-Replayed"), err)
-		fmt.Println("   ", string(text))
+		fmt.Println("   ", strings.TrimSpace(string(text)))
 	}
 	post("alice", `"8e03978e"`, `{"cents": 500}`)
 	post("alice", `"8e03978e"`, `{"cents": 500}`)

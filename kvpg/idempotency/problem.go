@@ -66,6 +66,7 @@ func (p Problem) Write(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
+	body = append(body, '\n')
 	h := w.Header()
 	for _, name := range []string{"Content-Encoding", "ETag", "Last-Modified"} {
 		h.Del(name)
