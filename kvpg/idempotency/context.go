@@ -57,9 +57,9 @@ func TxOK[T kvpg.Tx](ctx context.Context) (tx T, ok bool) {
 //	}
 //
 // Nothing is committed, whatever status the handler has written. For a serialization failure or a deadlock
-// ([kvpg.IsRetryable]) the handler runs again from its start, in a new transaction, with the whole body. Any other error goes
-// to OnError, and the client gets the response that the handler wrote, when that is a 5xx, or else a plain 500, which does
-// not show err.
+// ([kvpg.IsRetryable]) the handler runs again from its start, in a new transaction, with the whole body, after a short wait, and
+// so on until it succeeds or the request's context ends. Any other error goes to OnError, and the client gets the response
+// that the handler wrote, when that is a 5xx, or else a plain 500, which does not show err.
 //
 // A handler that answers 500 without Fail rolls back as well; the client then has to send its request again where Fail would have
 // run it again. Fail panics outside the middleware.

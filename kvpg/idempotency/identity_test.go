@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -40,12 +41,12 @@ func TestFingerprintTellsRequestsApart(t *testing.T) {
 		for _, target := range []string{"/a", "/a?", "/a?b", "/a?b=1", "/a%2Fb", "/a/b", "/aT", "/"} {
 			for _, body := range []string{"", "x", "/a", "{}", " {}"} {
 				r := httptest.NewRequest(method, target, nil)
-				print := string(fingerprint(r, []byte(body)))
+				hash := string(fingerprint(r, []byte(body)))
 				name := method + " " + target + " " + body
-				if other, ok := seen[print]; ok {
+				if other, ok := seen[hash]; ok {
 					t.Errorf("%q and %q have one fingerprint", name, other)
 				}
-				seen[print] = name
+				seen[hash] = name
 			}
 		}
 	}
@@ -54,7 +55,7 @@ func TestFingerprintTellsRequestsApart(t *testing.T) {
 		t.Error("two lists of parts have one hash")
 	}
 	// A request that was built and not read has no RequestURI.
-	built := httptest.NewRequest("POST", "/a?b=1", nil)
+	built := httptest.NewRequest(http.MethodPost, "/a?b=1", nil)
 	read := string(fingerprint(built, nil))
 	built.RequestURI = ""
 	if string(fingerprint(built, nil)) != read {

@@ -192,6 +192,12 @@ func TestRecorderRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
 	}
+	twice := newRecorder(httptest.NewRecorder(), 0)
+	twice.WriteHeader(http.StatusCreated)
+	twice.WriteHeader(http.StatusOK)
+	if !errors.Is(twice.fault, errTwice) {
+		t.Errorf("WriteHeader twice: to be reported is %v", twice.fault)
+	}
 	defer func() {
 		if recover() == nil {
 			t.Error("WriteHeader(0) does not panic")

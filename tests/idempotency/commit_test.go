@@ -55,7 +55,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	if c.cutter.armed && bytes.Equal(p, commitQuery) {
 		c.cutter.armed = false
 		if c.cutter.lost {
-			return len(p), c.Conn.Close()
+			return len(p), c.Close()
 		}
 		c.deaf = true
 	}
@@ -67,7 +67,7 @@ func (c *cutConn) Read(p []byte) (int, error) {
 	c.cutter.mu.Lock()
 	defer c.cutter.mu.Unlock()
 	if c.deaf && bytes.Contains(p[:n], commitDone) {
-		return 0, errors.Join(net.ErrClosed, c.Conn.Close())
+		return 0, errors.Join(net.ErrClosed, c.Close())
 	}
 	return n, err
 }
