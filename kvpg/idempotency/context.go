@@ -71,5 +71,7 @@ func Fail(ctx context.Context, err error) {
 	if err == nil {
 		err = errors.New("Fail was called without an error")
 	}
-	c.failed = err
+	if c.failed == nil { // what comes after the first is often its consequence
+		c.failed = err
+	}
 }

@@ -81,6 +81,7 @@ func TestFail(t *testing.T) {
 			a := start(t, overPool, nil, failingFirst(t, func(w http.ResponseWriter, r *http.Request) {
 				c.write(w)
 				idempotency.Fail(r.Context(), broken)
+				idempotency.Fail(r.Context(), errors.New("another one")) // the first counts
 			}))
 			got := a.send(t, request{})
 			expect(t, got, c.status, c.body, false)
