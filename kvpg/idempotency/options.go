@@ -36,7 +36,8 @@ type Options struct {
 	BareKeys bool
 
 	// Wait makes a duplicate wait for the first request to end, and then replay (or run, when the first rolled back), where it
-	// would be told 409 at once. It holds a connection of the database meanwhile, and waits as long as the request's context allows.
+	// would be told 409 at once. It waits as long as the request's context allows, and holds a connection of the database
+	// meanwhile: a flood of duplicates can take the whole pool.
 	Wait bool
 
 	// Headers are names of response headers to store and replay, on top of those that always are: Cache-Control,

@@ -177,6 +177,38 @@ func (a *api) idle(t *testing.T) {
 	}
 }
 
+// The database ends the session under the handler: nothing was done, and a retry will get past that.
+func TestSessionIsTerminated(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, over wrap) {
+		var admin *pgxpool.Pool
+		a := start(t, over, nil, failingFirst(t, func(_ http.ResponseWriter, r *http.Request) {
+			tx := idempotency.Tx[kvpg.Tx](r.Context())
+			var pid int
+			err := tx.QueryRow(r.Context(), "select pg_backend_pid()").Scan(&pid)
+			if err == nil {
+				_, err = admin.Exec(r.Context(), "select pg_terminate_backend($1)", pid)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			_, err = tx.Exec(r.Context(), "select 1")
+			if err == nil {
+				t.Error("the session is still there")
+			}
+			idempotency.Fail(r.Context(), err)
+		}))
+		admin = a.admin
+		got := a.send(t, request{})
+		expect(t, got, http.StatusServiceUnavailable, idempotency.CodeUnavailable, false)
+		if got.header.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After is %q", got.header.Get("Retry-After"))
+		}
+		a.idle(t)
+		a.healed(t)
+	})
+}
+
 // An error of a statement that the handler kept to itself has aborted the transaction: nothing can be stored.
 func TestErrorKeptQuiet(t *testing.T) {
 	t.Parallel()

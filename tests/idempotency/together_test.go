@@ -1,6 +1,8 @@
 package idempotency_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -90,6 +92,34 @@ func TestDuplicatesWait(t *testing.T) {
 		}
 		a.effects(t, "b")
 		a.reported(t, "")
+	})
+}
+
+// A duplicate whose client goes away stops waiting, and does not run.
+func TestWaitingClientGoesAway(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, over wrap) {
+		g := newGate()
+		a := start(t, over, &idempotency.Options{Wait: true}, g.around(create))
+		first, second := make(chan answer, 1), make(chan error, 1)
+		go func() { first <- a.send(t, request{body: "b"}) }()
+		receive(t, g.inside)
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			_, err := a.try(t, request{body: "b", ctx: ctx})
+			second <- err
+		}()
+		a.waiting(t, 1)
+		leave()
+		if err := receive(t, second); !errors.Is(err, context.Canceled) {
+			t.Errorf("the client got %v", err)
+		}
+		a.waiting(t, 0)
+		close(g.release)
+		expect(t, receive(t, first), http.StatusCreated, "b", false)
+		a.running.Wait()
+		a.effects(t, "b")
+		a.reported(t, "context canceled")
 	})
 }
 
