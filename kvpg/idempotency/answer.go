@@ -63,6 +63,11 @@ func problemOf(err error) Problem {
 	case isOutage(err):
 		return newProblem(CodeUnavailable, "The request was not done. Send it again with the same Idempotency-Key.")
 	}
+	for _, untold := range []error{errNotOurs, kvpg.ErrOnceUnfinished, kvpg.ErrOnceForeign, kvpg.ErrOnceStoredError} {
+		if errors.Is(err, untold) {
+			return newProblem(CodeInternal, "The outcome of an earlier request with this Idempotency-Key can't be told.")
+		}
+	}
 	return newProblem(CodeInternal, "The request was not done.")
 }
 

@@ -28,7 +28,7 @@
 //
 //	the first time                          the handler's response
 //	again, the same request                 the same status, body and stored headers, and Idempotent-Replayed: true
-//	again, while the first one runs         409, or with Options.Wait the replay once it is done
+//	again, while the first one runs         409 with Retry-After, or with Options.Wait the replay once it is done
 //	another method, path, query or body     422
 //	no key, a key that is no string         400
 //	a body above Options.MaxBody            413
@@ -55,7 +55,8 @@
 //
 // It must do its work in the transaction: what it does elsewhere, calls to other services too, happens again with every run, and
 // stays after a rollback. It runs again when PostgreSQL reports a conflict, with the whole body from its start and an empty
-// response. It must neither commit nor roll back, nor use the transaction after it has returned.
+// response. It must neither commit nor roll back, nor use the transaction after it has returned. (When one commits, nobody can
+// tell any more what belongs to the key: it is refused with 500, and never run again, until its row is deleted.)
 //
 // An error of a statement has aborted the transaction, as always in PostgreSQL: give it to [Fail], or have run the statement in a
 // savepoint. A handler that answers below 500 all the same gets the client a 500, and OnError the reason.

@@ -113,6 +113,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Of a key whose request may have been done nobody is told that it was not.
+func TestProblemOfAnEarlierRequest(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{errNotOurs, kvpg.ErrOnceUnfinished, kvpg.ErrOnceForeign, kvpg.ErrOnceStoredError} {
+		if p := problemOf(err); strings.Contains(p.Detail, "not done") {
+			t.Errorf("%v: %s", err, p.Detail)
+		}
+	}
+}
+
 // A method that needs no key goes to the handler as it came, without a transaction.
 func TestOtherMethods(t *testing.T) {
 	t.Parallel()
@@ -171,6 +181,7 @@ func TestProblemOfErrors(t *testing.T) {
 		{noBegin{errors.New("closed pool")}, CodeUnavailable},
 		{errTooLarge, CodeInternal},
 		{errors.New("of the handler"), CodeInternal},
+		{errNotOurs, CodeInternal},
 	} {
 		if p := problemOf(fmt.Errorf("again: %w", c.err)); p.Code != c.code || strings.Contains(p.Detail, c.err.Error()) {
 			t.Errorf("%v: got %+v, want %s", c.err, p, c.code)

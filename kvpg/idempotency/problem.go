@@ -32,7 +32,7 @@ const (
 	CodeBodyTooLarge    = "request-body-too-large"    // 413
 	CodeBodyUnreadable  = "request-body-unreadable"   // 400: the client broke off, or was too slow
 	CodeKeyReused       = "idempotency-key-reused"    // 422: the key came before with another method, path, query or body
-	CodeInternal        = "internal-error"            // 500: nothing was done
+	CodeInternal        = "internal-error"            // 500: this request did nothing; OnError knows why
 	CodeUnavailable     = "unavailable"               // 503: nothing was done; retry
 	CodeOutcomeUnknown  = "outcome-unknown"           // 503: the connection was lost during COMMIT; retry with the same key
 )
