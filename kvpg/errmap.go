@@ -41,28 +41,40 @@ type serverError struct {
 	state, message, detail string
 }
 
-// serverErrorOf reads an error that PostgreSQL sent. The SQLSTATE comes through an interface, which other drivers share; the
-// message and the detail have none, so they are read from pgx's type, and elsewhere the code is looked for in the text.
+// stater is what the errors that PostgreSQL sent have in pgx, in lib/pq and in pgx's adapter for database/sql.
+type stater interface {
+	error
+	SQLState() string
+}
+
+// fielder gives a field of PostgreSQL's error message by its letter in the protocol. lib/pq's errors have it.
+type fielder interface {
+	Get(field byte) string
+}
+
+// serverErrorOf reads an error that PostgreSQL sent. Only the SQLSTATE has an interface that all drivers share: the message
+// and the detail are read from pgx's type, or by lib/pq's method. Of any other driver the code is looked for in the text, and
+// there is no detail.
 func serverErrorOf(err error) (serverError, bool) {
-	var stater interface {
-		error
-		SQLState() string
-	}
-	if !errors.As(err, &stater) || stater.SQLState() == "" {
+	var sent stater
+	if !errors.As(err, &sent) || sent.SQLState() == "" {
 		return serverError{}, false
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
 		return serverError{pg.Code, pg.Message, pg.Detail}, true
 	}
-	message := stater.Error()
+	if fields, ok := sent.(fielder); ok {
+		return serverError{sent.SQLState(), fields.Get('M'), fields.Get('D')}, true
+	}
+	message := sent.Error()
 	for word := range strings.FieldsSeq(message) {
 		if codeForm.MatchString(word) {
 			message = word
 			break
 		}
 	}
-	return serverError{state: stater.SQLState(), message: message}, true
+	return serverError{state: sent.SQLState(), message: message}, true
 }
 
 // readDetail takes index and problem out of a DETAIL of the form {"index": 3, "problem": "ttlMs must be ..."}.

@@ -119,6 +119,32 @@ func TestMapErrorOfAnotherDriver(t *testing.T) {
 	}
 }
 
+// fieldsDriver is an error of a driver that also gives the message's fields, as lib/pq does.
+type fieldsDriver struct {
+	otherDriver
+	fields map[byte]string
+}
+
+func (e fieldsDriver) Get(field byte) string { return e.fields[field] }
+
+func TestMapErrorByFields(t *testing.T) {
+	t.Parallel()
+	detail := `{"index": 1, "op": "put", "ns": "unit", "key": "k", "reason": "exists", "version": 7, "value": 9007199254740993}`
+	err := mapped(t, fieldsDriver{otherDriver{"23514", "pq: something else (23514)"},
+		map[byte]string{'M': "kv_precondition_failed", 'D': detail}})
+	var p *PreconditionError
+	if !errors.As(err, &p) || p.Index != 1 || p.Reason != ReasonExists || string(p.Value) != "9007199254740993" {
+		t.Errorf("got %v, want the verdict of the detail", err)
+	}
+
+	err = mapped(t, fieldsDriver{otherDriver{"42501", "pq: a table that is named kv_bad_key"},
+		map[byte]string{'M': `permission denied for table kv_bad_key`}})
+	var e *Error
+	if !errors.As(err, &e) || e.Code != "" || e.SQLState != "42501" {
+		t.Errorf("got %+v, want no code: the whole message is none", err)
+	}
+}
+
 func TestMapErrorOfAMissingSchema(t *testing.T) {
 	t.Parallel()
 	cases := []struct {

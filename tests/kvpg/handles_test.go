@@ -1,4 +1,5 @@
-// Package kvpg_test plays the driver against a database: every operation over every handle in every execution mode.
+// Package kvpg_test plays the driver against a database where one handle will do: two sessions that wait for each other, every
+// code of the server, plans. Package tests/handles runs every operation over every handle.
 package kvpg_test
 
 import (
@@ -7,10 +8,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/queenkv/queenkv/kvpg"
-	"github.com/queenkv/queenkv/tests/testdb"
 )
 
 var space = kvpg.NewNamespace("driver")
@@ -31,38 +30,6 @@ var modes = []pgx.QueryExecMode{
 var sessions = map[string]map[string]string{
 	"plain session": {},
 	"odd session":   {"TimeZone": "Asia/Kathmandu", "DateStyle": "SQL, DMY", "bytea_output": "escape", "extra_float_digits": "0"},
-}
-
-// eachHandle runs f with a pgx.Tx, a *pgx.Conn and a *pgxpool.Pool in each of the modes and sessions, on one database.
-func eachHandle(t *testing.T, f func(t *testing.T, db kvpg.DB)) {
-	t.Helper()
-	database := testdb.New(t, nil)
-	for session, settings := range sessions {
-		for _, mode := range modes {
-			configure := func(c *pgx.ConnConfig) {
-				c.DefaultQueryExecMode = mode
-				for name, value := range settings {
-					c.RuntimeParams[name] = value
-				}
-			}
-			name := "/" + mode.String() + "/" + session
-			t.Run("Tx"+name, func(t *testing.T) {
-				t.Parallel()
-				f(t, begin(t, database.Conn(t, configure)))
-			})
-			t.Run("Conn"+name, func(t *testing.T) {
-				t.Parallel()
-				f(t, database.Conn(t, configure))
-			})
-			t.Run("Pool"+name, func(t *testing.T) {
-				t.Parallel()
-				f(t, database.Pool(t, func(c *pgxpool.Config) {
-					c.MaxConns = 1
-					configure(c.ConnConfig)
-				}))
-			})
-		}
-	}
 }
 
 // begin gives a transaction that the end of the test rolls back.

@@ -9,25 +9,6 @@ import (
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
-func TestRequired(t *testing.T) {
-	t.Parallel()
-	eachHandle(t, func(t *testing.T, db kvpg.DB) {
-		ctx, ns := t.Context(), freshSpace()
-		live := must[kvpg.Verdict](t)(kvpg.Put(ctx, db, ns, "key", map[string]int64{"n": 1<<53 + 1}, kvpg.Forever(), nil))
-		_, err := kvpg.Apply(ctx, db,
-			kvpg.PutOp(ns, "written", 1, kvpg.Forever(), nil),
-			kvpg.PutIfAbsentOp(ns, "key", 1, kvpg.Forever(), &kvpg.PutIfAbsentOptions{Required: true}))
-		var p *kvpg.PreconditionError
-		if !errors.As(err, &p) || !errors.Is(err, kvpg.ErrPreconditionFailed) || kvpg.IsRetryable(err) {
-			t.Fatalf("got %v, want a PreconditionError", err)
-		}
-		if p.Index != 1 || p.Op != "putIfAbsent" || p.Namespace != ns.Name() || p.Key != "key" || p.Reason != kvpg.ReasonExists ||
-			p.Version != live.Version || string(p.Value) != `{"n": 9007199254740993}` || p.ValueTruncated {
-			t.Errorf("got %+v", p)
-		}
-	})
-}
-
 func TestRequiredOfEveryWrite(t *testing.T) {
 	t.Parallel()
 	conn := testdb.New(t, nil).Conn(t)
