@@ -2,7 +2,7 @@
 // handles of another list.
 //
 //   - handle_test.go says what a handle is, pgx_test.go and sql_test.go make them: pgx's in all five execution modes,
-//     database/sql's with pgx's adapter and with lib/pq, on sessions with the settings that change how values are written.
+//     database/sql's with pgx's adapter and with lib/pq, on sessions with settings that change how values are written.
 //   - suite_test.go has the list of checks, and runs it; the checks are in the files named after what they look at.
 //     A new operation of the driver is one more check.
 //   - bouncer_test.go starts a real PgBouncer in transaction pooling, pooling_test.go runs the suite through it with what works

@@ -65,14 +65,14 @@ func onceRefused(t *testing.T, h *handle) {
 
 func refuseOnce(t *testing.T, tx kvpg.Tx, ns kvpg.Namespace) {
 	ctx := t.Context()
-	print := func(b []byte) *kvpg.OnceOptions { return &kvpg.OnceOptions{Fingerprint: b} }
-	must[kvpg.OnceResult](t)(kvpg.Once(ctx, tx, ns, "print", time.Hour, returning([]byte("r")), print([]byte{0, 0xff, '\\'})))
+	fingerprint := func(b []byte) *kvpg.OnceOptions { return &kvpg.OnceOptions{Fingerprint: b} }
+	must[kvpg.OnceResult](t)(kvpg.Once(ctx, tx, ns, "print", time.Hour, returning([]byte("r")), fingerprint([]byte{0, 0xff, '\\'})))
 	for _, other := range [][]byte{nil, {}, {0, 0xff, '/'}} {
-		if r, err := kvpg.Once(ctx, tx, ns, "print", time.Hour, never(t), print(other)); !errors.Is(err, kvpg.ErrOnceMismatch) || r.Result != nil {
+		if r, err := kvpg.Once(ctx, tx, ns, "print", time.Hour, never(t), fingerprint(other)); !errors.Is(err, kvpg.ErrOnceMismatch) || r.Result != nil {
 			t.Errorf("fingerprint %q: got %+v, %v, want a mismatch that shows nothing", other, r, err)
 		}
 	}
-	if r, err := kvpg.Once(ctx, tx, ns, "print", time.Hour, never(t), print([]byte{0, 0xff, '\\'})); err != nil || !r.Replayed {
+	if r, err := kvpg.Once(ctx, tx, ns, "print", time.Hour, never(t), fingerprint([]byte{0, 0xff, '\\'})); err != nil || !r.Replayed {
 		t.Errorf("the same fingerprint: got %+v, %v", r, err)
 	}
 	must[kvpg.OnceResult](t)(kvpg.Once(ctx, tx, ns, "again", time.Hour, func(ctx context.Context) ([]byte, error) {

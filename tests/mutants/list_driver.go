@@ -30,7 +30,7 @@ var driver = []mutant{
 		name: "no detail of lib/pq", file: "kvpg/errmap.go",
 		old: `fields.Get('M'), fields.Get('D')}`, new: `fields.Get('M'), ""}`,
 		why:    "the op, the problem and the verdict of a lost precondition are told by every driver",
-		killer: killer{"tests/handles", "TestHandles/plain/sql.DB/pq/required"},
+		killer: killer{"tests/handles", "TestHandles/sql.DB/pq/required"},
 	},
 	{
 		name: "abort left out of Once", file: "kvpg/once_call.go",
@@ -60,7 +60,7 @@ var driver = []mutant{
 		name: "versions as floats", file: "kvpg/read.go",
 		old: "select value::text, version,\n", new: "select value::text, version::float8::bigint,\n",
 		why:    "versions are exact, above 2^53 too",
-		killer: killer{"tests/handles", "TestHandles/.*/.*/.*/versions"},
+		killer: killer{"tests/handles", "TestHandles/.*/.*/versions"},
 	},
 	{
 		name: "counters as floats", file: "kvpg/entry.go",
@@ -73,7 +73,7 @@ var driver = []mutant{
 		name: "bytes for jsonb", file: "kvpg/apply.go",
 		old: `, text, ops[0].ns.tenantText()).Scan(&answer)`, new: `, []byte(text), ops[0].ns.tenantText()).Scan(&answer)`,
 		why:    "a []byte becomes bytea in two of pgx's modes",
-		killer: killer{"tests/handles", "TestHandles/.*/.*/.*/put_get_delete"},
+		killer: killer{"tests/handles", "TestHandles/.*/.*/put_get_delete"},
 	},
 	{
 		name: "U+0000 in a value", file: "kvpg/jsonfault.go",
@@ -109,13 +109,13 @@ var driver = []mutant{
 		name: "JSON null is not there", file: "kvpg/read.go",
 		old: `return row.entry(), true, nil`, new: `return row.entry(), value != "null", nil`,
 		why:    "JSON null is a value",
-		killer: killer{"tests/handles", "TestHandles/.*/.*/.*/json_null"},
+		killer: killer{"tests/handles", "TestHandles/.*/.*/json_null"},
 	},
 	{
 		name: "a repeated key has one slot", file: "kvpg/read.go",
 		old: "slots[i] = Lookup{Entry: entry, Found: ok}\n", new: "slots[i] = Lookup{Entry: entry, Found: ok}\n\t\tdelete(found, key)\n",
 		why:    "GetMany gives a slot per input key",
-		killer: killer{"tests/handles", "TestHandles/.*/.*/.*/get_many"},
+		killer: killer{"tests/handles", "TestHandles/.*/.*/get_many"},
 	},
 	{
 		name: "ops of two tenants in one call", file: "kvpg/apply.go",
