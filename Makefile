@@ -11,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql test-snippets $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver test-snippets $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -61,6 +61,10 @@ test-snippets: $(WITH_POSTGRES) ## run the examples of docs/other-languages.md i
 bench-sql: ## compare the functions with hand-written statements, and write docs/benchmarks.md (minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sql ./sql
 	bin/bench-sql -out docs/benchmarks.md
+
+bench-driver: ## compare kvpg with pgx by hand, and write docs/benchmarks-driver.md (two minutes, wants a quiet machine)
+	cd bench && go build -buildvcs=false -o ../bin/bench-driver ./driver
+	bin/bench-driver -out docs/benchmarks-driver.md
 
 $(WITH_POSTGRES):
 	@cd tests && go build -buildvcs=false -o ../$@ ./with-postgres

@@ -46,7 +46,7 @@ func (s *server) rowsAfter(ctx context.Context, c cell, statements []string, see
 	if err := s.load(ctx, c); err != nil {
 		return r, err
 	}
-	err = s.exec(ctx, `drop table if exists bench.before`,
+	err = s.Exec(ctx, `drop table if exists bench.before`,
 		`create table bench.before as select namespace, key, version, expires_at, created_at from queen.kv`)
 	if err != nil {
 		return r, err
@@ -54,7 +54,7 @@ func (s *server) rowsAfter(ctx context.Context, c cell, statements []string, see
 	if _, err := s.bench(ctx, c, statements, 1, seed, "-t", "200"); err != nil {
 		return r, err
 	}
-	err = s.conn.QueryRow(ctx, `
+	err = s.Conn.QueryRow(ctx, `
 		select count(*), count(*) filter (where kv.version is distinct from b.version), md5(string_agg(concat_ws(' ',
 			kv.tenant_id, namespace, key, kv.value,
 			case when kv.expires_at = b.expires_at then 'kept' else (kv.expires_at - kv.updated_at)::text end,
@@ -96,7 +96,7 @@ func (s *server) found(ctx context.Context, statement string, id int) ([]string,
 		before, name, _ := strings.Cut(match, ":")
 		var value string
 		if err == nil {
-			err = s.conn.QueryRow(ctx, `select `+name+`::text from bench.call where id = $1`, id).Scan(&value)
+			err = s.Conn.QueryRow(ctx, `select `+name+`::text from bench.call where id = $1`, id).Scan(&value)
 		}
 		args = append(args, value)
 		return fmt.Sprintf("%s$%d", before, len(args))
@@ -104,7 +104,7 @@ func (s *server) found(ctx context.Context, statement string, id int) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.conn.Query(ctx, `select to_jsonb(r) from (`+strings.TrimSuffix(statement, ";")+`) as r`,
+	rows, err := s.Conn.Query(ctx, `select to_jsonb(r) from (`+strings.TrimSuffix(statement, ";")+`) as r`,
 		slices.Insert(args, 0, any(pgx.QueryExecModeSimpleProtocol))...)
 	if err != nil {
 		return nil, err

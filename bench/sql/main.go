@@ -31,6 +31,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/queenkv/queenkv/bench/internal/report"
 )
 
 // options are the command line.
@@ -78,7 +80,7 @@ func run(ctx context.Context, o options) (err error) {
 		if o.only != "" {
 			return fmt.Errorf("-out wants the whole table: leave -only away")
 		}
-		if err := checkMarkers(o.out); err != nil {
+		if err := page(o).Check(); err != nil {
 			return err
 		}
 	}
@@ -87,7 +89,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() {
-		if stopErr := s.stop(); err == nil {
+		if stopErr := s.Stop(); err == nil {
 			err = stopErr
 		}
 	}()
@@ -107,10 +109,13 @@ func run(ctx context.Context, o options) (err error) {
 		text += r.row()
 	}
 	if o.out != "" {
-		return writeBlock(o.out, text)
+		return page(o).Write(text)
 	}
 	return nil
 }
+
+// page is where the table goes.
+func page(o options) report.Block { return report.Block{Path: o.out, Target: "bench-sql"} }
 
 // choose returns the cells of a list of names; all for none.
 func choose(only string) ([]cell, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strconv"
+
+	"github.com/queenkv/queenkv/bench/internal/report"
 )
 
 // A result is a cell's line: the medians over its pairs, and the extremes of the ratio.
@@ -38,7 +40,7 @@ func (s *server) measure(ctx context.Context, c cell, o options) (result, error)
 	}
 	return result{
 		cell: c, byHand: medians(byHand), function: medians(function),
-		ratio: median(ratios), lowest: slices.Min(ratios), highest: slices.Max(ratios),
+		ratio: report.Median(ratios), lowest: slices.Min(ratios), highest: slices.Max(ratios),
 	}, nil
 }
 
@@ -83,11 +85,5 @@ func medians(rs []reading) reading {
 	for _, r := range rs {
 		micros, wal = append(micros, r.micros), append(wal, r.wal)
 	}
-	return reading{micros: median(micros), wal: median(wal)}
-}
-
-// median of at least one number.
-func median(xs []float64) float64 {
-	xs = slices.Sorted(slices.Values(xs))
-	return (xs[(len(xs)-1)/2] + xs[len(xs)/2]) / 2
+	return reading{micros: report.Median(micros), wal: report.Median(wal)}
 }

@@ -24,7 +24,7 @@ type reading struct {
 // transactions"). The seed makes the two runs of a pair use the same arguments in the same order.
 func (s *server) bench(ctx context.Context, c cell, statements []string, clients, seed int, limit ...string) (reading, error) {
 	fetch := cmp.Or(c.fetch, fetchCall)
-	script := filepath.Join(s.cluster.Dir, "script.sql")
+	script := filepath.Join(s.Cluster.Dir, "script.sql")
 	if err := os.WriteFile(script, []byte(fetch+strings.Join(statements, "\n")+"\n"), 0o644); err != nil {
 		return reading{}, err
 	}
@@ -55,7 +55,7 @@ func (s *server) bench(ctx context.Context, c cell, statements []string, clients
 
 // walPosition is how many bytes of WAL the cluster has written. Nobody else writes any.
 func (s *server) walPosition(ctx context.Context) (n int64, err error) {
-	err = s.conn.QueryRow(ctx, `select (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&n)
+	err = s.Conn.QueryRow(ctx, `select (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&n)
 	return n, err
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -58,17 +56,6 @@ func TestParseOutput(t *testing.T) {
 	}
 }
 
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		xs   []float64
-		want float64
-	}{{[]float64{7}, 7}, {[]float64{9, 1, 3}, 3}, {[]float64{4, 1, 3, 9}, 3.5}} {
-		if got := median(c.xs); got != c.want {
-			t.Errorf("median(%v) = %v, want %v", c.xs, got, c.want)
-		}
-	}
-}
-
 func TestChoose(t *testing.T) {
 	if all, err := choose(""); err != nil || len(all) != len(cells) {
 		t.Errorf("no names: %d cells, %v", len(all), err)
@@ -78,32 +65,5 @@ func TestChoose(t *testing.T) {
 	}
 	if _, err := choose("put,nothing"); err == nil || !strings.Contains(err.Error(), `"nothing"`) {
 		t.Errorf("an unknown cell: %v", err)
-	}
-}
-
-func TestWriteBlock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "benchmarks.md")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("before\n" + blockBegin + "old\n" + blockEnd + "after\n")
-	for range 2 { // the second finds what the first has written
-		if err := writeBlock(path, "new\n"); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := "before\n" + blockBegin + "\nnew\n\n" + blockEnd + "after\n"; string(got) != want {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-	}
-	write("no markers\n")
-	if err := checkMarkers(path); err == nil {
-		t.Error("a file without markers is accepted")
 	}
 }

@@ -1,0 +1,116 @@
+// Package server starts the throwaway cluster that a benchmark measures, with the schema installed.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/queenkv/queenkv"
+	"github.com/queenkv/queenkv/tests/cluster"
+)
+
+// A Server is the cluster and a connection to it.
+type Server struct {
+	Cluster *cluster.Cluster
+	Conn    *pgx.Conn
+}
+
+// settings keep the server's own work out of the runs: no vacuum (the tables are loaded anew before each), no checkpoint but the
+// one before each run.
+var settings = map[string]string{
+	"shared_buffers":     "256MB",
+	"autovacuum":         "off",
+	"checkpoint_timeout": "1h",
+	"max_wal_size":       "4GB",
+}
+
+// Start makes a cluster of the binaries that KV_TEST_POSTGRES_BIN names, or that are on this machine, and installs the schema and
+// an empty schema named bench. Without fsync, full_page_writes is off too.
+func Start(ctx context.Context, bin cluster.Binaries, fsync bool) (*Server, error) {
+	c, err := cluster.Start(ctx, bin, &cluster.Options{Durable: fsync, Settings: settings})
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Cluster: c}
+	if err := s.connect(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+func (s *Server) connect(ctx context.Context) (err error) {
+	if s.Conn, err = pgx.Connect(ctx, s.Cluster.URL()); err != nil {
+		return err
+	}
+	if err := queenkv.Install(ctx, s.Conn, nil); err != nil {
+		return err
+	}
+	return s.Exec(ctx, `create schema bench`)
+}
+
+// Stop ends the cluster and removes it.
+func (s *Server) Stop() error {
+	if s.Conn != nil {
+		_ = s.Conn.Close(context.Background()) // the server ends anyway
+	}
+	return s.Cluster.Stop()
+}
+
+// Exec runs statements, each in a transaction of its own.
+func (s *Server) Exec(ctx context.Context, statements ...string) error {
+	for _, sql := range statements {
+		if _, err := s.Conn.Exec(ctx, sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SocketURL is the superuser's connection string over the cluster's Unix socket.
+func (s *Server) SocketURL() (string, error) {
+	u, err := url.Parse(s.Cluster.URL())
+	if err != nil {
+		return "", err
+	}
+	q := u.Query()
+	q.Set("host", s.Cluster.Dir)
+	q.Set("port", u.Port())
+	u.Host, u.RawQuery = "", q.Encode()
+	return u.String(), nil
+}
+
+// Settings tells the server's version and the settings that matter to a measurement.
+func (s *Server) Settings(ctx context.Context) (string, error) {
+	var list []string
+	for _, name := range []string{"server_version", "shared_buffers", "fsync", "full_page_writes", "synchronous_commit",
+		"wal_level", "autovacuum", "checkpoint_timeout", "max_wal_size", "jit"} {
+		var value string
+		if err := s.Conn.QueryRow(ctx, `select current_setting($1)`, name).Scan(&value); err != nil {
+			return "", err
+		}
+		list = append(list, name+" = "+value)
+	}
+	return strings.Join(list, ", "), nil
+}
+
+// Binaries are those that KV_TEST_POSTGRES_BIN names, or the newest on this machine.
+func Binaries() (cluster.Binaries, error) {
+	if dir := os.Getenv("KV_TEST_POSTGRES_BIN"); dir != "" {
+		b, err := cluster.In(dir)
+		if err != nil {
+			return b, fmt.Errorf("KV_TEST_POSTGRES_BIN: %w", err)
+		}
+		return b, nil
+	}
+	b, err := cluster.Find()
+	if err != nil {
+		return b, fmt.Errorf("%w; install PostgreSQL, or set KV_TEST_POSTGRES_BIN to the folder of its binaries", err)
+	}
+	return b, nil
+}
