@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -83,24 +85,28 @@ func encodeOps(ops []Op) (string, *Error) {
 		}
 		wire[i] = op.wire
 	}
-	text, err := marshal(wire)
+	var text strings.Builder
+	err := encodeTo(&text, wire)
 	if err != nil { // every part was encoded or checked before
 		fault := refuse(ErrBadRequest, "the ops can't be encoded")
 		fault.Index, fault.cause = -1, err
 		return "", fault
 	}
-	return string(text), nil
+	return strings.TrimSuffix(text.String(), "\n"), nil
 }
 
 // marshal is json.Marshal without the escapes that are meant for HTML, which would only make the text longer.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
+	err := encodeTo(&b, v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// encodeTo writes what marshal gives, and a line's end.
+func encodeTo(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return enc.Encode(v)
 }
 
 // resultWire is the JSON of a result, rows included: the same names carry the same things.
