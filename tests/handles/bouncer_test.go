@@ -79,7 +79,8 @@ unix_socket_dir = %s
 auth_type = any
 ignore_startup_parameters = extra_float_digits
 logfile = %s
-`, database.Name, server.Host, server.Port, server.User, server.Password, connections, dir, filepath.Join(dir, "log"))
+`,
+		database.Name, server.Host, server.Port, server.User, strings.ReplaceAll(server.Password, "'", "''"), connections, dir, filepath.Join(dir, "log"))
 	if !v.before(prepared.major, prepared.minor) {
 		text += fmt.Sprintf("max_prepared_statements = %d\n", maxPrepared)
 	}

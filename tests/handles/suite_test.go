@@ -1,10 +1,12 @@
 package handles
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/queenkv/queenkv/tests/proof"
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
@@ -42,6 +44,7 @@ var checks = []check{
 // run runs the list over handles on one database, a handle after the other or some at once.
 func run(t *testing.T, at target, makers []maker, parallel bool, list []check) {
 	t.Helper()
+	proof.Report(t, fmt.Sprintf("%d checks over %d handles", len(list), len(makers)))
 	for _, m := range makers {
 		t.Run(m.name, func(t *testing.T) {
 			if parallel {
