@@ -21,5 +21,7 @@
 // Package page reads the pages. The examples in other languages are run by tests/snippets, which
 // also has the real psql run those of docs/other-languages.md in SQL.
 //
+// TestGoPage compiles the Go blocks of docs/go.md, runs them, and compares what they print.
+//
 // TestReadmeGo builds the Go example of the README and runs it twice with one key.
 package docs

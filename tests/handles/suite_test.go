@@ -39,6 +39,9 @@ var checks = []check{
 	{"once", once},
 	{"once_refused", onceRefused},
 	{"once_failed", onceFailed},
+	{"once_options", onceOptions},
+	{"run_tx", runTx},
+	{"once_tx", onceTx},
 }
 
 // run runs the list over handles on one database, a handle after the other or some at once.
