@@ -62,7 +62,7 @@ bench-sql: ## compare the functions with hand-written statements, and write docs
 	cd bench && go build -buildvcs=false -o ../bin/bench-sql ./sql
 	bin/bench-sql -out docs/benchmarks.md
 
-bench-driver: ## compare kvpg with pgx by hand, and write docs/benchmarks-driver.md (two minutes, wants a quiet machine)
+bench-driver: ## compare kvpg with pgx by hand, and write docs/benchmarks-driver.md (minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-driver ./driver
 	bin/bench-driver -out docs/benchmarks-driver.md
 
