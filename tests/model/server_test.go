@@ -135,7 +135,9 @@ language sql immutable parallel safe begin atomic select case p_name collate "C"
 when 'namespace_bytes' then %d when 'key_bytes' then %d when 'value_bytes' then %d when 'value_depth' then %d
 when 'ops' then %d when 'ops_in_wire' then %d when 'keys' then %d when 'keys_in_wire' then %d
 when 'page' then %d when 'page_max' then %d when 'read_bytes' then %d when 'ttl_ms' then %d
-when 'once_result_bytes' then 48000 when 'detail_bytes' then %d when 'rounds' then 16 end::bigint; end;`,
+when 'once_result_bytes' then 48000 when 'detail_bytes' then %d when 'rounds' then 16
+when 'sweep_rows' then 1000000 when 'sweep_windows' then 8 when 'usage_exact_rows' then 50000
+when 'usage_pages' then 4096 when 'usage_step_rows' then 200000 end::bigint; end;`,
 		l.NamespaceBytes, l.KeyBytes, l.ValueBytes, l.ValueDepth, l.Ops, l.OpsInWire, l.Keys, l.KeysInWire,
 		l.Page, l.PageMax, l.ReadBytes, l.TTLMillis, l.DetailBytes)
 }
