@@ -69,6 +69,9 @@ begin
   end if;
   if p_level collate "C" in ('reader', 'writer', 'admin', 'sweeper') then
     execute format('grant select on queen.kv_quota, queen.kv_usage to %I', p_role_name);
+    if to_regclass('queen.kv_role_tenant') is not null then -- optional/rls.sql was run: its policies ask this table for the role
+      execute format('grant select on queen.kv_role_tenant to %I', p_role_name);
+    end if;
   end if;
   if p_level collate "C" in ('writer', 'admin') then
     execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', p_role_name);
