@@ -2050,7 +2050,8 @@ begin
   order by u.computed_at desc, u.tenant_id desc
   limit 1;
   return jsonb_build_object(
-    'until', clock_timestamp() + make_interval(secs => p_seconds), 'maxRows', p_max_rows, 'maxTenants', p_max_tenants,
+    'until', clock_timestamp() + make_interval(secs => p_seconds),
+    'half', clock_timestamp() + make_interval(secs => p_seconds / 2.0), 'maxRows', p_max_rows, 'maxTenants', p_max_tenants,
     'stay', coalesce(p_stay, true), 'do', 'expire', 'from', null, 'found', 0, 'pause', 0,
     'measured', p_max_tenants = 0, 'after', v_after, 'wrapped', v_after is null);
 end;
@@ -2060,8 +2061,9 @@ comment on function queen.kv_sweep_plan_v1(integer, integer, integer, boolean) i
 -- kv_sweep_turn_v1: one turn of kv_sweep_v1, for a transaction of its own: a step of expiry, a step of measuring, or a pause. Takes the
 -- state that the turn before has answered; answers the next one, NULL when the call is over.
 --
--- Steps of expiry and of measuring take turns until all tenants are measured. When nothing is left to delete the loop
--- pauses, a second at first, then twice as long each time, up to 8; not at all when the call need not stay.
+-- Tenants are measured once all is drained, or half of the time is over: then steps of expiry and of measuring take turns until
+-- the last tenant is measured. When nothing is left to delete the loop pauses, a second at first, then twice as long each
+-- time, up to 8; not at all when the call need not stay.
 create or replace function queen.kv_sweep_turn_v1(p_state jsonb) returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -2093,7 +2095,7 @@ begin
   v_step := queen.kv_expire_step_v1(
     array(select generate_series(0, 63)::smallint), null, (p_state ->> 'maxRows')::integer, (p_state ->> 'from')::timestamptz);
   v_state := v_state || jsonb_build_object('from', v_step -> 'nextFrom', 'found', (p_state ->> 'found')::bigint + (v_step ->> 'deleted')::bigint);
-  if not (p_state ->> 'measured')::boolean then
+  if not (p_state ->> 'measured')::boolean and clock_timestamp() >= (p_state ->> 'half')::timestamptz then
     return v_state || jsonb_build_object('do', 'measure');
   end if;
   if v_step ->> 'nextFrom' is not null then
@@ -2103,10 +2105,14 @@ begin
   if not (v_step ->> 'done')::boolean and (v_state ->> 'found')::bigint > 0 then
     return v_state || jsonb_build_object('found', 0, 'pause', 0);
   end if;
+  if not (p_state ->> 'measured')::boolean then
+    return v_state || jsonb_build_object('do', 'measure');
+  end if;
   if not (p_state ->> 'stay')::boolean then
     return null;
   end if;
-  return v_state || jsonb_build_object('do', 'pause', 'found', 0, 'pause', case when (v_state ->> 'found')::bigint > 0 then 0 else (p_state ->> 'pause')::double precision end);
+  return v_state || jsonb_build_object('do', 'pause', 'found', 0,
+    'pause', case when (v_state ->> 'found')::bigint > 0 then 0 else (p_state ->> 'pause')::double precision end);
 end;
 $$;
 comment on function queen.kv_sweep_turn_v1(jsonb) is 'One turn of kv_sweep_v1; answers the next state, NULL when the call is over.';

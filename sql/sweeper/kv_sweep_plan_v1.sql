@@ -23,7 +23,8 @@ begin
   order by u.computed_at desc, u.tenant_id desc
   limit 1;
   return jsonb_build_object(
-    'until', clock_timestamp() + make_interval(secs => p_seconds), 'maxRows', p_max_rows, 'maxTenants', p_max_tenants,
+    'until', clock_timestamp() + make_interval(secs => p_seconds),
+    'half', clock_timestamp() + make_interval(secs => p_seconds / 2.0), 'maxRows', p_max_rows, 'maxTenants', p_max_tenants,
     'stay', coalesce(p_stay, true), 'do', 'expire', 'from', null, 'found', 0, 'pause', 0,
     'measured', p_max_tenants = 0, 'after', v_after, 'wrapped', v_after is null);
 end;
