@@ -28,8 +28,8 @@ func (n node) walk(visit func(node)) {
 }
 
 // A step reads queen.kv by the index range of each shard and by ctid, in index order, and by nothing else, however wrong the
-// planner's statistics are: here the plans are made on an empty table and the rows come after, and then on a table that is
-// remembered as tiny. A sort of the index's rows would read the whole backlog.
+// planner's statistics are: here the plans are made on an empty table and the rows come after, and then on one that is remembered
+// as empty. A sort of the index's rows would read the whole backlog.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t, nil)
@@ -89,11 +89,13 @@ func TestPlans(t *testing.T) {
 	plans = nil
 	expire(t, conn, 1000, nil)
 	look("filled", 3)
-	exec(t, conn, "update pg_class set relpages = 1, reltuples = 1 where oid in ('queen.kv'::regclass, 'queen.idx_kv_shard_expires'::regclass, 'queen.kv_pkey'::regclass)")
+	// As after an ANALYZE that came while the rows were not committed: many pages, and no row in them.
+	exec(t, conn, `update pg_class set relpages = pg_relation_size(oid) / current_setting('block_size')::int, reltuples = 0
+		where oid in ('queen.kv'::regclass, 'queen.idx_kv_shard_expires'::regclass, 'queen.kv_pkey'::regclass)`)
 	exec(t, conn, "discard plans")
 	plans = nil
 	expire(t, conn, 1000, nil)
-	look("said to be tiny", 3)
+	look("said to be empty", 3)
 	exec(t, conn, "analyze queen.kv")
 	plans = nil
 	expire(t, conn, 5000, nil)
