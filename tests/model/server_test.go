@@ -37,6 +37,7 @@ func connect(t *testing.T, db *testdb.DB, l model.Limits) *server {
 	for name, sql := range map[string]string{
 		"apply": "select queen.kv_apply_v1($1::jsonb, $2::uuid, $3::timestamptz, $4::boolean)::text",
 		"state": stateSQL,
+		"sweep": "select queen.kv_expire_step_v1(array(select generate_series(0, 63)::smallint), $1::timestamptz, 1000000) ->> 'done'",
 	} {
 		if _, err := conn.Prepare(t.Context(), name, sql, nil); err != nil {
 			t.Fatal(err)
@@ -78,6 +79,15 @@ func (s *server) apply(ctx context.Context, ops string, c model.Call) (answer, e
 	}
 	results, err := parse(r.Rows[0][0])
 	return answer{results: results}, err
+}
+
+// sweep removes what is not alive, of every tenant: a server is for one history at a time.
+func (s *server) sweep(ctx context.Context, now model.Instant) error {
+	r := s.conn.ExecPrepared(ctx, "sweep", [][]byte{[]byte(now.String())}, nil, nil).Read()
+	if r.Err == nil && string(r.Rows[0][0]) != "true" {
+		return errors.New("it is not done")
+	}
+	return r.Err
 }
 
 // A stored row is one of the table.
