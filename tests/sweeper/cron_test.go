@@ -45,7 +45,7 @@ func TestPgCron(t *testing.T) {
 			exec(t, conn, "create extension pg_cron; create role sweeper login; grant usage on schema cron to sweeper")
 			exec(t, conn, "select queen.kv_grant_v1('sweeper', 'sweeper')")
 			exec(t, conn, "alter role sweeper set default_transaction_isolation = 'serializable'")
-			trust(t, c, conn)
+			trust(t, conn)
 			exec(t, conn, "set role sweeper")
 			exec(t, conn, "select cron.schedule('sweep', '@reboot', 'call queen.kv_sweep_v1(30, 1000, 10, false)')")
 			exec(t, conn, "select cron.schedule('not alone', '@reboot', 'select 1; call queen.kv_sweep_v1(30, 1000, 10, false)')")
@@ -72,8 +72,8 @@ func TestPgCron(t *testing.T) {
 	}
 }
 
-// trust lets pg_cron connect without a password, over the socket in the cluster's own folder.
-func trust(t *testing.T, c *cluster.Cluster, conn *pgx.Conn) {
+// trust lets pg_cron connect without a password, over the socket.
+func trust(t *testing.T, conn *pgx.Conn) {
 	t.Helper()
 	path := value[string](t, conn, "show hba_file")
 	text, err := os.ReadFile(path)
