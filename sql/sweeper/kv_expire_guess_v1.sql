@@ -1,10 +1,11 @@
 -- kv_expire_guess_v1: chooses the next window of time to sweep from eight of the shards, where the backlog is large: it reads a quarter
 -- of what kv_expire_look_v1 would. Keys fall into shards at random, so what a few shards hold tells about the others.
 --
--- The window is p_from <= expires_at < before, and holds about four fifths to nineteen twentieths of p_budget. Where it holds
--- more after all (one window in fifty), the step stops at p_budget and doesn't move on. beyond is how many rows beyond the
--- window were seen. before is NULL when there is nothing to be guessed: few shards, a small budget, a small backlog, or so many
--- rows in one microsecond that the window would be empty.
+-- The window is p_from <= expires_at < before. Its end is where the second of the eight shards has its share of p_budget, so
+-- that it seldom holds more than that in all: on 2026-12-01 windows held 75% of a p_budget of 1,000 and 93% of one of 10,000
+-- on average. Where it does hold more, the step stops at p_budget and doesn't move on. beyond is how many rows beyond the
+-- window were seen. before is NULL when there is nothing to be guessed: few shards, a small budget, a small backlog, or so
+-- many rows in one microsecond that the window would be empty.
 create or replace function queen.kv_expire_guess_v1(
   p_shards smallint[], p_from timestamptz, p_now timestamptz, p_budget bigint, out before timestamptz, out beyond bigint)
 language plpgsql volatile
