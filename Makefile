@@ -26,7 +26,7 @@ test: $(WITH_POSTGRES) ## get a PostgreSQL and run every test of every module, w
 proof: $(WITH_POSTGRES) ## get a PostgreSQL and run the long forms of the tests (hours with the default sizes)
 	$(WITH_POSTGRES) -- sh .ci/proof
 
-test-matrix: $(WITH_POSTGRES) ## run the SQL, conformance, races and install tests on PostgreSQL 14 to 18, a row for each
+test-matrix: $(WITH_POSTGRES) ## run the SQL, conformance, races, install and sweeper tests on PostgreSQL 14 to 18, a row for each
 	cd tests && go build -buildvcs=false -o ../bin/matrix ./matrix && ../bin/matrix
 
 mutants: $(WITH_POSTGRES) ## make wrong changes to sql/ and kvpg, one at a time, and see the test that must fail fail

@@ -73,6 +73,11 @@ begin atomic
     when 'once_result_bytes' then 48000
     when 'detail_bytes'      then 4096
     when 'rounds'            then 16
+    when 'sweep_rows'        then 1000000
+    when 'sweep_windows'     then 8
+    when 'usage_exact_rows'  then 50000
+    when 'usage_pages'       then 4096
+    when 'usage_step_rows'   then 200000
   end::bigint;
 end;
 comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its name; NULL for an unknown name.';
@@ -289,6 +294,7 @@ begin
       when v_code in ('kv_key_too_large', 'kv_value_too_large') then '22001'
       when v_code = 'kv_contended' then '40001'
       when v_code = 'kv_once_lost' then '55000'
+      when v_code = 'kv_rows_hidden' then '42501'
       else '22023'
     end,
     detail = jsonb_strip_nulls(jsonb_build_object('index', p_index, 'problem', substr(p_fault, length(v_code) + 2)))::text;
@@ -1715,14 +1721,676 @@ $$;
 comment on function queen.kv_once_end_v1(text, text, bigint, bytea, boolean, uuid, timestamptz) is
   'The second half of Once: stores the result over the marker; raises kv_once_lost when it is not there.';
 
+-- kv_rows_hidden_v1: whether row-level security can hide rows of queen.kv from whoever asks. A sweeper from whom rows are hidden would
+-- delete nothing and say that all is done, so kv_expire_step_v1 refuses to run for him.
+--
+-- Nothing is hidden from a role that row-level security doesn't bind (the owner, BYPASSRLS), nor from one for whom a policy
+-- for all commands says just "true" and no restrictive policy stands (sql/optional/rls.sql makes such a policy for sweepers).
+-- The one catalog that is asked is the same for all roles.
+create or replace function queen.kv_rows_hidden_v1() returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not row_security_active('queen.kv') then
+    return false;
+  end if;
+  return coalesce((
+    select bool_or(not p.polpermissive) or not bool_or(p.polcmd = '*' and pg_get_expr(p.polqual, p.polrelid) = 'true')
+    from pg_policy as p
+    where p.polrelid = 'queen.kv'::regclass
+      and exists (select from unnest(p.polroles) as r (role) where r.role = 0 or pg_has_role(r.role, 'usage'))
+  ), true);
+end;
+$$;
+comment on function queen.kv_rows_hidden_v1() is 'Whether row-level security can hide rows of queen.kv from the caller.';
+
+-- kv_expire_fault_v1: NULL for good arguments of kv_expire_step_v1, else what is wrong. Whatever would look like a table without
+-- expired rows is refused: no shards, a shard that no row has, no rows to delete.
+create or replace function queen.kv_expire_fault_v1(
+  p_shards smallint[], p_now timestamptz, p_max_rows integer, p_from timestamptz) returns text
+language sql immutable parallel safe
+begin atomic
+  select case
+    when coalesce(cardinality(p_shards), 0) = 0 then 'kv_bad_request p_shards must name at least one shard'
+    when (0 <= all (p_shards) and 63 >= all (p_shards)) is not true then 'kv_bad_request a shard is a number from 0 to 63'
+    when p_now is not null and not queen.kv_now_ok_v1(p_now) then 'kv_bad_request p_now must be finite and within the years 1 to 9899'
+    when coalesce(p_max_rows, 0) not between 1 and queen.kv_limit_v1('sweep_rows') then
+      'kv_bad_request p_max_rows must be from 1 to 1000000'
+    when p_from is not null and not queen.kv_now_ok_v1(p_from) then 'kv_bad_request p_from must be the nextFrom of an earlier step, or NULL'
+  end;
+end;
+comment on function queen.kv_expire_fault_v1(smallint[], timestamptz, integer, timestamptz) is
+  'NULL for good arguments of kv_expire_step_v1, else what is wrong.';
+
+-- kv_expire_guess_v1: chooses the next window of time to sweep from eight of the shards, where the backlog is large: it reads a quarter
+-- of what kv_expire_look_v1 would. Keys fall into shards at random, so what a few shards hold tells about the others.
+--
+-- The window is p_from <= expires_at < before. Its end is where the second of the eight shards has its share of p_budget, so
+-- that it seldom holds more than that in all: on 2026-12-01 windows held 75% of a p_budget of 1,000 and 93% of one of 10,000
+-- on average. Where it does hold more, the step stops at p_budget and doesn't move on. beyond is how many rows beyond the
+-- window were seen. before is NULL when there is nothing to be guessed: few shards, a small budget, a small backlog, or so
+-- many rows in one microsecond that the window would be empty.
+create or replace function queen.kv_expire_guess_v1(
+  p_shards smallint[], p_from timestamptz, p_now timestamptz, p_budget bigint, out before timestamptz, out beyond bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set plan_cache_mode = force_generic_plan
+set jit = off
+as $$
+declare
+  v_share constant bigint := p_budget / cardinality(p_shards);
+begin
+  if cardinality(p_shards) < 32 or v_share < 8 then
+    return;
+  end if;
+  with shard as materialized (
+    select array(
+      select kv.expires_at
+      from queen.kv
+      where kv.shard = s.shard and kv.expires_at >= p_from and not queen.kv_live_v1(kv.expires_at, p_now)
+      order by kv.expires_at
+      limit 2 * v_share) as times
+    from unnest(p_shards[1:8]) as s (shard)
+  ), edge as materialized (
+    select case when count(shard.times[v_share]) = 8 then percentile_disc(0.25) within group (order by shard.times[v_share]) end as expires_at,
+      min(shard.times[1]) as first
+    from shard
+  )
+  select edge.expires_at, (select count(*) from shard, unnest(shard.times) as t (expires_at) where t.expires_at >= edge.expires_at)
+  into before, beyond
+  from edge
+  where edge.first < edge.expires_at;
+end;
+$$;
+comment on function queen.kv_expire_guess_v1(smallint[], timestamptz, timestamptz, bigint) is
+  'Chooses the next window of time to sweep from a few shards; NULL where that says nothing.';
+
+-- kv_expire_look_v1: chooses the next window of time to sweep: the oldest rows of all shards together, at most p_budget of them.
+--
+-- It walks each shard's range of the index from p_from, in index order, as far as the shard's share of the budget and a
+-- little more (three standard deviations, since keys fall into shards at random), and locks nothing. Result:
+--   before   the window is p_from <= expires_at < before: every expired row in it was seen. infinity: nothing lies beyond.
+--   tied     more rows than the budget expire in the very microsecond where the window would begin: the window is that
+--            microsecond, and each shard gives its share.
+--   share    how many rows one shard may give.
+--   seen     how many expired rows were seen, and reached, how many of them lie in the window.
+--   beyond   the oldest expired row that is not in the window; NULL: none.
+--   capped   whether there may be rows beyond those that were seen.
+--   rest     the shards that have rows beyond the window.
+-- All shards so go forward in time together. Were each given its share alone, some would run ahead of the others, and what
+-- they have deleted beyond the slowest's place would be walked over in every step while an old snapshot keeps it.
+--
+-- The settings leave the planner one plan, the index range of each shard, however old its statistics are; jit would cost more
+-- than the step.
+create or replace function queen.kv_expire_look_v1(
+  p_shards smallint[], p_from timestamptz, p_now timestamptz, p_budget bigint,
+  out before timestamptz, out tied boolean, out share bigint, out seen bigint, out reached bigint, out beyond timestamptz,
+  out capped boolean, out rest smallint[])
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set plan_cache_mode = force_generic_plan
+set jit = off
+as $$
+declare
+  v_share constant bigint := (p_budget + cardinality(p_shards) - 1) / cardinality(p_shards);
+  v_reach constant bigint := v_share + 1 + case when cardinality(p_shards) > 1 then 3 * ceil(sqrt(v_share))::bigint else 0 end;
+begin
+  with shard as materialized (
+    select s.shard, array(
+      select kv.expires_at
+      from queen.kv
+      where kv.shard = s.shard and kv.expires_at >= p_from and not queen.kv_live_v1(kv.expires_at, p_now)
+      order by kv.expires_at
+      limit v_reach) as times
+    from unnest(p_shards) as s (shard)
+  ), expired as materialized (
+    select t.expires_at from shard, unnest(shard.times) as t (expires_at)
+  ), stop as materialized (
+    -- A row that the budget has no place for, and what a shard may hold beyond its last row that was seen, end the window.
+    select least(
+      (select e.expires_at from expired as e order by e.expires_at offset p_budget limit 1),
+      (select min(shard.times[v_reach]) from shard)) as expires_at
+  ), edge as materialized (
+    select stop.expires_at as beyond, stop.expires_at is not null and stop.expires_at = (select min(e.expires_at) from expired as e) as tied
+    from stop
+  )
+  select edge.beyond, edge.tied, count(e.expires_at),
+    count(e.expires_at) filter (where edge.beyond is null or e.expires_at < edge.beyond or edge.tied and e.expires_at = edge.beyond),
+    coalesce((select bool_or(shard.times[v_reach] is not null) from shard), false),
+    array(select shard.shard from shard where shard.times[cardinality(shard.times)] >= edge.beyond)
+  into beyond, tied, seen, reached, capped, rest
+  from edge left join expired as e on true
+  group by edge.beyond, edge.tied;
+
+  before := case when tied then beyond + interval '1 microsecond' else coalesce(beyond, 'infinity') end;
+  share := case when tied then v_share else p_budget end;
+end;
+$$;
+comment on function queen.kv_expire_look_v1(smallint[], timestamptz, timestamptz, bigint) is
+  'Chooses the next window of time to sweep: the oldest expired rows of all shards together.';
+
+-- kv_expire_hold_v1: locks the expired rows of a window that nobody holds, at most p_budget, and answers where they lie.
+--
+-- FOR UPDATE SKIP LOCKED, in the index order of each shard: it waits for nobody, and what somebody holds is left for a later step.
+-- Race: a row that somebody renewed and committed after this statement began is locked in its newest form, looked at again,
+-- and spared. READ COMMITTED. Above it the snapshot can't be left: 40001 for a row that was changed after it was taken.
+create or replace function queen.kv_expire_hold_v1(
+  p_shards smallint[], p_from timestamptz, p_before timestamptz, p_now timestamptz, p_share bigint, p_budget bigint) returns tid[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set plan_cache_mode = force_generic_plan
+set jit = off
+as $$
+begin
+  return array(
+    select h.ctid
+    from unnest(p_shards) as s (shard)
+    cross join lateral (
+      select kv.ctid
+      from queen.kv
+      where kv.shard = s.shard and kv.expires_at >= p_from and kv.expires_at < p_before
+        and not queen.kv_live_v1(kv.expires_at, p_now)
+      order by kv.expires_at
+      limit p_share
+      for update skip locked) as h
+    limit p_budget);
+end;
+$$;
+comment on function queen.kv_expire_hold_v1(smallint[], timestamptz, timestamptz, timestamptz, bigint, bigint) is
+  'Locks the expired rows of a window that nobody holds, and answers where they lie.';
+
+-- kv_expire_delete_v1: deletes rows that this transaction has locked, found by their ctid and looked at once more; answers how many.
+--
+-- The settings leave the planner one plan. From old statistics it would read all of an index for each step, and compare each
+-- row with all of p_rows.
+create or replace function queen.kv_expire_delete_v1(p_rows tid[], p_now timestamptz) returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_indexscan = off
+set enable_indexonlyscan = off
+set enable_tidscan = on
+set plan_cache_mode = force_generic_plan
+set jit = off
+as $$
+declare
+  v_deleted bigint;
+begin
+  delete from queen.kv
+  where kv.ctid = any (p_rows) and not queen.kv_live_v1(kv.expires_at, p_now);
+  get diagnostics v_deleted = row_count;
+  return v_deleted;
+end;
+$$;
+comment on function queen.kv_expire_delete_v1(tid[], timestamptz) is
+  'Deletes rows that this transaction has locked, if they are expired, and answers how many.';
+
+-- kv_expire_oldest_v1: when the oldest row expired that is still there, from p_from on; NULL: none is.
+create or replace function queen.kv_expire_oldest_v1(p_shards smallint[], p_from timestamptz, p_now timestamptz) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set plan_cache_mode = force_generic_plan
+set jit = off
+as $$
+begin
+  return (
+    select min(o.expires_at)
+    from unnest(p_shards) as s (shard)
+    cross join lateral (
+      select kv.expires_at
+      from queen.kv
+      where kv.shard = s.shard and kv.expires_at >= p_from and not queen.kv_live_v1(kv.expires_at, p_now)
+      order by kv.expires_at
+      limit 1) as o);
+end;
+$$;
+comment on function queen.kv_expire_oldest_v1(smallint[], timestamptz, timestamptz) is
+  'When the oldest row expired that is still there, from p_from on; NULL when none is.';
+
+-- kv_usage_next_v1: the tenant after p_after, in the order of tenants; NULL: there is none. A tenant is one who has a row, or whose
+-- rows were measured once: his last measurement must go to zero when they are gone.
+create or replace function queen.kv_usage_next_v1(p_after uuid) returns uuid
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set jit = off
+as $$
+begin
+  if p_after is null then
+    return least(
+      (select kv.tenant_id from queen.kv order by kv.tenant_id limit 1),
+      (select u.tenant_id from queen.kv_usage as u order by u.tenant_id limit 1));
+  end if;
+  return least(
+    (select kv.tenant_id from queen.kv where kv.tenant_id > p_after order by kv.tenant_id limit 1),
+    (select u.tenant_id from queen.kv_usage as u where u.tenant_id > p_after order by u.tenant_id limit 1));
+end;
+$$;
+comment on function queen.kv_usage_next_v1(uuid) is 'The next tenant to measure after p_after; NULL when there is none.';
+
+-- kv_usage_measure_v1: what a tenant stores: rows, expired ones that still lie there too, and the bytes of their values as they are
+-- stored (compressed or not, in the row or beside it; nothing is unpacked). visited says how many rows were read for it.
+--
+-- Up to usage_exact_rows rows are counted, by the primary key. A tenant who has more is estimated (sampled is true) from about
+-- usage_pages pages of the table taken at random, and is never said to have less than what was counted. The error is that of
+-- a sample: with s of his rows in it about 1/sqrt(s), more where his rows lie side by side. In a table of no more pages than
+-- that all of it is read, which is exact.
+create or replace function queen.kv_usage_measure_v1(
+  p_tenant uuid, out rows bigint, out bytes bigint, out sampled boolean, out visited bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set jit = off
+as $$
+declare
+  v_exact constant bigint := queen.kv_limit_v1('usage_exact_rows');
+  v_pages constant bigint := pg_relation_size('queen.kv') / current_setting('block_size')::bigint;
+  v_percent constant double precision := least(100, 100.0 * queen.kv_limit_v1('usage_pages') / greatest(v_pages, 1));
+  v_count bigint;
+  v_sum bigint;
+begin
+  select count(*), coalesce(sum(pg_column_size(k.value)), 0)
+  into rows, bytes
+  from (select kv.value from queen.kv where kv.tenant_id = p_tenant limit v_exact + 1) as k;
+  sampled := false;
+  visited := rows;
+  if rows > v_exact then
+    select count(*), coalesce(sum(pg_column_size(kv.value)), 0)
+    into v_count, v_sum
+    from queen.kv tablesample system (v_percent)
+    where kv.tenant_id = p_tenant;
+    visited := visited + v_count;
+    sampled := v_percent < 100;
+    rows := greatest(rows, round(v_count * (100 / v_percent)));
+    bytes := greatest(bytes, round(v_sum * (100 / v_percent)));
+  end if;
+end;
+$$;
+comment on function queen.kv_usage_measure_v1(uuid) is 'What a tenant stores: counted, or estimated where he has many rows.';
+
+-- kv_sweep_plan_v1: the first state of kv_sweep_v1, from its arguments. Errors: kv_bad_request.
+--
+-- A call may end before all tenants are measured, so it goes on after the one that was measured last, and comes round.
+create or replace function queen.kv_sweep_plan_v1(
+  p_seconds integer, p_max_rows integer, p_max_tenants integer, p_stay boolean) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault constant text := queen.kv_expire_fault_v1('{0}', null, p_max_rows, null);
+  v_after uuid;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  elsif coalesce(p_seconds, 0) not between 1 and 86400 then
+    perform queen.kv_refuse_v1('kv_bad_request p_seconds must be from 1 to 86400');
+  elsif coalesce(p_max_tenants, -1) < 0 then
+    perform queen.kv_refuse_v1('kv_bad_request p_max_tenants must be at least 1, or 0 to measure nothing');
+  end if;
+  select u.tenant_id into v_after
+  from queen.kv_usage as u
+  where u.computed_at <= clock_timestamp()
+  order by u.computed_at desc, u.tenant_id desc
+  limit 1;
+  return jsonb_build_object(
+    'until', clock_timestamp() + make_interval(secs => p_seconds),
+    'half', clock_timestamp() + make_interval(secs => p_seconds / 2.0), 'maxRows', p_max_rows, 'maxTenants', p_max_tenants,
+    'stay', coalesce(p_stay, true), 'do', 'expire', 'from', null, 'found', 0, 'pause', 0,
+    'measured', p_max_tenants = 0, 'after', v_after, 'wrapped', v_after is null);
+end;
+$$;
+comment on function queen.kv_sweep_plan_v1(integer, integer, integer, boolean) is 'The first state of kv_sweep_v1, from its arguments.';
+
+-- kv_sweep_turn_v1: one turn of kv_sweep_v1, for a transaction of its own: a step of expiry, a step of measuring, or a pause. Takes the
+-- state that the turn before has answered; answers the next one, NULL when the call is over.
+--
+-- Tenants are measured once all is drained, or half of the time is over: then steps of expiry and of measuring take turns until
+-- the last tenant is measured. When nothing is left to delete the loop pauses, a second at first, then twice as long each
+-- time, up to 8; not at all when the call need not stay.
+create or replace function queen.kv_sweep_turn_v1(p_state jsonb) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_time_left constant interval := (p_state ->> 'until')::timestamptz - clock_timestamp();
+  v_state jsonb := p_state;
+  v_step jsonb;
+  v_pause double precision;
+begin
+  if v_time_left <= interval '0' then
+    return null;
+  end if;
+  if p_state ->> 'do' = 'pause' then
+    v_pause := least(8, greatest(1, 2 * (p_state ->> 'pause')::double precision));
+    perform pg_sleep(least(v_pause, extract(epoch from v_time_left)));
+    return v_state || jsonb_build_object('do', 'expire', 'pause', v_pause);
+  end if;
+
+  if p_state ->> 'do' = 'measure' then
+    v_step := queen.kv_usage_step_v1(null, (p_state ->> 'maxTenants')::integer, (p_state ->> 'after')::uuid);
+    v_state := v_state || jsonb_build_object('after', v_step -> 'nextAfter', 'do', 'expire');
+    if (v_step ->> 'done')::boolean then
+      v_state := v_state || jsonb_build_object('measured', p_state -> 'wrapped', 'wrapped', true);
+    end if;
+    return v_state;
+  end if;
+
+  v_step := queen.kv_expire_step_v1(
+    array(select generate_series(0, 63)::smallint), null, (p_state ->> 'maxRows')::integer, (p_state ->> 'from')::timestamptz);
+  v_state := v_state || jsonb_build_object('from', v_step -> 'nextFrom', 'found', (p_state ->> 'found')::bigint + (v_step ->> 'deleted')::bigint);
+  if not (p_state ->> 'measured')::boolean and clock_timestamp() >= (p_state ->> 'half')::timestamptz then
+    return v_state || jsonb_build_object('do', 'measure');
+  end if;
+  if v_step ->> 'nextFrom' is not null then
+    return v_state;
+  end if;
+  -- The end of a pass. One that deleted something and did not begin at the beginning is followed by another at once.
+  if not (v_step ->> 'done')::boolean and (v_state ->> 'found')::bigint > 0 then
+    return v_state || jsonb_build_object('found', 0, 'pause', 0);
+  end if;
+  if not (p_state ->> 'measured')::boolean then
+    return v_state || jsonb_build_object('do', 'measure');
+  end if;
+  if not (p_state ->> 'stay')::boolean then
+    return null;
+  end if;
+  return v_state || jsonb_build_object('do', 'pause', 'found', 0,
+    'pause', case when (v_state ->> 'found')::bigint > 0 then 0 else (p_state ->> 'pause')::double precision end);
+end;
+$$;
+comment on function queen.kv_sweep_turn_v1(jsonb) is 'One turn of kv_sweep_v1; answers the next state, NULL when the call is over.';
+
+-- kv_must_run_outside_a_transaction_v1: commits. Where the server doesn't allow that it raises 2D000 "invalid transaction termination", and
+-- this name in the error's CONTEXT says why; there is no way to ask the server beforehand.
+create or replace procedure queen.kv_must_run_outside_a_transaction_v1()
+language plpgsql
+as $$
+begin
+  commit;
+end;
+$$;
+comment on procedure queen.kv_must_run_outside_a_transaction_v1() is 'Commits; its name says what is wrong where that is not allowed.';
+
+-- 026_kv_sweeper.sql: what frees the disk. No answer depends on it: an expired row does not exist for any reader or writer.
+--
+-- A sweeper is a loop around kv_expire_step_v1, each step in a transaction of its own, in READ COMMITTED. Any number may run at
+-- once: each takes what the others do not hold. kv_usage_step_v1 measures tenants on a slower clock, for quotas. kv_sweep_v1 is
+-- the loop for pg_cron. Invariants:
+--   locks    a step alone in its transaction waits for no row lock, so it is in no deadlock; it never waits for an application,
+--            and an application waits for it no longer than a step takes.
+--   order    the oldest rows of all shards first, whatever shard they are in: no shard is left behind.
+--   cost     what a step reads grows with the rows it deletes, not with the table nor with the backlog: it walks the index
+--            range of each shard from the step's beginning, and counts no more than it walked.
+--   time     p_now NULL reads the server's clock, which is the clock that expiries were made with. Leave it NULL: a p_now in
+--            the future deletes what is alive.
+
+-- kv_expire_step_v1: deletes at most p_max_rows rows that are not live, of the shards named (a shard named twice counts once).
+--
+-- Result:
+--   deleted         how many.
+--   nextFrom        pass it as p_from of the next call: there is nothing to be done before it. null at the end of a pass.
+--   done            no expired row is left but those that others hold. Only a call with p_from NULL that came to the end says so;
+--                   after a pass that began further on, begin again with NULL.
+--   unpruned        expired rows left from p_from on, as far as the step has looked.
+--   unprunedCapped  there may be more than that.
+--   lagMs           how long ago the oldest of them expired; 0: none.
+--   now             the instant.
+-- nextFrom matters while an old snapshot is open somewhere: rows that were deleted since then stay in the index, at the head of
+-- each shard, and a step from NULL walks over all of them. Rows that expire in one and the same microsecond are the exception:
+-- inside it there is no place to go on from.
+-- A step may delete fewer than p_max_rows while there are more; done and nextFrom tell, not the number.
+-- Race: see kv_expire_hold_v1. Errors: kv_bad_request; 42501 kv_rows_hidden where row-level security hides rows from the caller,
+-- who would be told that all is done; above READ COMMITTED 40001.
+create or replace function queen.kv_expire_step_v1(
+  p_shards smallint[], p_now timestamptz, p_max_rows integer, p_from timestamptz default null) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_fault constant text := queen.kv_expire_fault_v1(p_shards, p_now, p_max_rows, p_from);
+  v_from timestamptz := coalesce(p_from, '0001-01-01 00:00:00+00');
+  v_all smallint[];
+  v_shards smallint[];
+  v_guess record;
+  v_look record;
+  v_taken bigint;
+  v_deleted bigint := 0;
+  v_left bigint := 0;          -- expired rows that were reached and not deleted
+  v_left_from timestamptz;     -- where the window of the first of them began
+  v_unpruned bigint;
+  v_capped boolean := false;
+  v_beyond timestamptz;        -- the oldest expired row that was not reached; NULL: all were
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  elsif queen.kv_rows_hidden_v1() then
+    perform queen.kv_refuse_v1('kv_rows_hidden row-level security hides rows of queen.kv from ' || current_user
+      || ': a sweeper needs the policy of sql/optional/rls.sql, or BYPASSRLS');
+  end if;
+  -- In no order: a few are asked for all, and none is the first to be served when many rows expire in one microsecond.
+  v_all := array(select s.shard from (select distinct u.shard from unnest(p_shards) as u (shard)) as s order by random());
+  v_shards := v_all;
+
+  v_guess := queen.kv_expire_guess_v1(v_shards, v_from, v_now, p_max_rows);
+  if v_guess.before is not null then
+    v_deleted := queen.kv_expire_delete_v1(
+      queen.kv_expire_hold_v1(v_shards, v_from, v_guess.before, v_now, p_max_rows, p_max_rows), v_now);
+    v_unpruned := v_guess.beyond;
+    v_capped := true;
+    v_beyond := v_guess.before;
+    if v_deleted < p_max_rows then
+      v_from := v_guess.before;
+    end if;
+  end if;
+
+  -- One window is a whole step, unless most of its rows are held by others or sit in few shards.
+  for v_window in 1 .. queen.kv_limit_v1('sweep_windows') loop
+    exit when v_deleted * 2 >= p_max_rows;
+    v_look := queen.kv_expire_look_v1(v_shards, v_from, v_now, p_max_rows - v_deleted);
+    v_taken := queen.kv_expire_delete_v1(
+      queen.kv_expire_hold_v1(v_shards, v_from, v_look.before, v_now, v_look.share, p_max_rows - v_deleted), v_now);
+    v_deleted := v_deleted + v_taken;
+    v_unpruned := v_left + greatest(v_look.seen - v_taken, 0);
+    v_capped := v_capped or v_look.capped;
+    v_beyond := v_look.beyond;
+    if v_look.tied and v_taken > 0 then
+      v_from := v_look.beyond; -- the same microsecond again, for those that are left
+    else
+      if v_taken < v_look.reached then
+        v_left := v_left + v_look.reached - v_taken;
+        v_left_from := coalesce(v_left_from, v_from);
+      end if;
+      v_from := v_look.before;
+    end if;
+    exit when v_beyond is null;
+    v_shards := v_look.rest;
+  end loop;
+
+  return jsonb_build_object(
+    'deleted', v_deleted,
+    'done', p_from is null and v_beyond is null,
+    'unpruned', v_unpruned,
+    'unprunedCapped', v_capped,
+    'lagMs', coalesce(floor(extract(epoch from v_now
+      - case when v_left > 0 then queen.kv_expire_oldest_v1(v_all, v_left_from, v_now) else v_beyond end) * 1000)::bigint, 0),
+    'now', queen.kv_time_v1(v_now),
+    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(v_from) end);
+end;
+$$;
+comment on function queen.kv_expire_step_v1(smallint[], timestamptz, integer, timestamptz) is
+  'Deletes at most p_max_rows expired rows of the shards named; answers deleted, done, unpruned, lagMs and nextFrom.';
+
+-- kv_usage_step_v1: measures whole tenants, in their order, the first p_max_tenants after p_after, into queen.kv_usage.
+--
+-- Result: tenants (how many were measured), sampled (how many of them are estimates), busy (how many another sweeper is at, and
+-- were left to it), nextAfter (pass it as p_after of the next call), done (the last tenant was reached; nextAfter is null then)
+-- and now. A step ends early when it has read some hundred thousand rows. How a tenant is measured is said at
+-- kv_usage_measure_v1; computed_at is p_now, or the clock, at the beginning of the step, whatever was there before.
+-- Race: a tenant whose measurement somebody else is writing is left to him. Only the first measurement ever of a tenant can wait
+-- for somebody else's.
+-- Errors: kv_bad_request.
+--
+-- SECURITY DEFINER, the one such function, because a sweeper may not read values, and their sizes can't be had otherwise: it
+-- answers numbers alone.
+create or replace function queen.kv_usage_step_v1(
+  p_now timestamptz, p_max_tenants integer, p_after uuid default null) returns jsonb
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set row_security = off
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_tenant uuid := queen.kv_usage_next_v1(p_after);
+  v_after uuid := p_after;
+  v_known boolean;
+  v_usage record;
+  v_tenants integer := 0;
+  v_sampled integer := 0;
+  v_busy integer := 0;
+  v_visited bigint := 0;
+begin
+  if p_now is not null and not queen.kv_now_ok_v1(p_now) then
+    perform queen.kv_refuse_v1('kv_bad_request p_now must be finite and within the years 1 to 9899');
+  elsif coalesce(p_max_tenants, 0) < 1 then
+    perform queen.kv_refuse_v1('kv_bad_request p_max_tenants must be at least 1');
+  end if;
+
+  while v_tenant is not null and v_tenants + v_busy < p_max_tenants and v_visited < queen.kv_limit_v1('usage_step_rows') loop
+    v_known := exists (select from queen.kv_usage as u where u.tenant_id = v_tenant);
+    perform from queen.kv_usage as u where u.tenant_id = v_tenant for update skip locked;
+    if v_known and not found then
+      v_busy := v_busy + 1;
+    else
+      v_usage := queen.kv_usage_measure_v1(v_tenant);
+      insert into queen.kv_usage (tenant_id, rows, bytes, sampled, computed_at)
+      values (v_tenant, v_usage.rows, v_usage.bytes, v_usage.sampled, v_now)
+      on conflict (tenant_id) do update set
+        rows = excluded.rows, bytes = excluded.bytes, sampled = excluded.sampled, computed_at = excluded.computed_at;
+      v_tenants := v_tenants + 1;
+      v_sampled := v_sampled + v_usage.sampled::integer;
+      v_visited := v_visited + v_usage.visited;
+    end if;
+    v_after := v_tenant;
+    v_tenant := queen.kv_usage_next_v1(v_after);
+  end loop;
+  return jsonb_build_object('tenants', v_tenants, 'sampled', v_sampled, 'busy', v_busy, 'done', v_tenant is null,
+    'nextAfter', case when v_tenant is not null then v_after end, 'now', queen.kv_time_v1(v_now));
+end;
+$$;
+comment on function queen.kv_usage_step_v1(timestamptz, integer, uuid) is
+  'Measures the next tenants after p_after into queen.kv_usage; answers tenants, sampled, busy, done and nextAfter.';
+
+-- kv_sweep_v1: sweeps and measures for p_seconds, for a scheduler in the database: select cron.schedule('* * * * *', 'call queen.kv_sweep_v1()').
+--
+-- Every step is a transaction of its own, committed before the next. Where p_stay is true the call stays until its time is up,
+-- also when nothing is left to delete, since a scheduler's shortest interval is often a minute; false returns once all is
+-- drained and measured. It looks at the clock between steps, so it ends within a step's time after p_seconds. p_max_tenants 0
+-- measures nothing.
+-- It must be the only statement of its string, outside a transaction block: 2D000 otherwise, with a CONTEXT that says so. A
+-- statement_timeout counts for the whole call. Errors besides: those of the steps; what was committed stays.
+--
+-- A procedure that commits can have no SET clause, so it names nothing that is not qualified and uses no operator; what it decides
+-- is decided in kv_sweep_turn_v1.
+create or replace procedure queen.kv_sweep_v1(
+  p_seconds integer default 50, p_max_rows integer default 5000, p_max_tenants integer default 100, p_stay boolean default true)
+language plpgsql
+as $$
+declare
+  v_state pg_catalog.jsonb := queen.kv_sweep_plan_v1(p_seconds, p_max_rows, p_max_tenants, p_stay);
+begin
+  call queen.kv_must_run_outside_a_transaction_v1();
+  while v_state is not null loop
+    commit;
+    set transaction isolation level read committed;
+    v_state := queen.kv_sweep_turn_v1(v_state);
+  end loop;
+end;
+$$;
+comment on procedure queen.kv_sweep_v1(integer, integer, integer, boolean) is
+  'Sweeps and measures for p_seconds, each step in a transaction of its own; for pg_cron. Must be the only statement of its string.';
+
+-- 027_kv_quota.sql: what an operator allows a tenant, and what an enforcer reads. A quota is soft and late by design: no write path
+-- looks at it. kv_usage_step_v1 measures, an enforcer in the application compares, and refuses.
+
+-- kv_quota_set_v1: sets what a tenant may store; NULL is no bound, and both NULL take the quota away. 0 allows nothing.
+-- Answers whether the tenant has a quota now. Race: the last one to commit. Errors: kv_bad_request.
+create or replace function queen.kv_quota_set_v1(
+  p_tenant uuid, p_max_rows bigint, p_max_bytes bigint, p_now timestamptz default null) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_tenant is null then
+    perform queen.kv_refuse_v1('kv_bad_request the tenant must not be NULL');
+  elsif p_max_rows < 0 or p_max_bytes < 0 then
+    perform queen.kv_refuse_v1('kv_bad_request a quota must not be negative; NULL is no bound');
+  elsif p_now is not null and not queen.kv_now_ok_v1(p_now) then
+    perform queen.kv_refuse_v1('kv_bad_request p_now must be finite and within the years 1 to 9899');
+  end if;
+  if p_max_rows is null and p_max_bytes is null then
+    delete from queen.kv_quota as q where q.tenant_id = p_tenant;
+    return false;
+  end if;
+  insert into queen.kv_quota (tenant_id, max_rows, max_bytes, updated_at)
+  values (p_tenant, p_max_rows, p_max_bytes, coalesce(p_now, clock_timestamp()))
+  on conflict (tenant_id) do update set
+    max_rows = excluded.max_rows, max_bytes = excluded.max_bytes, updated_at = excluded.updated_at;
+  return true;
+end;
+$$;
+comment on function queen.kv_quota_set_v1(uuid, bigint, bigint, timestamptz) is
+  'Sets what a tenant may store: NULL is no bound, both NULL take the quota away.';
+
+-- kv_quota_refresh_v1: what an enforcer compares: limits beside the last measurement, from one snapshot, in no order.
+--
+-- p_tenants NULL: every tenant with a quota. Otherwise a row for each tenant named, once: granted says whether he has a quota;
+-- without one max_rows and max_bytes are NULL, which is no bound. rows and bytes are 0 and computed_at is NULL when he was
+-- never measured; a write after computed_at may not be in them.
+create or replace function queen.kv_quota_refresh_v1(p_tenants uuid[] default null)
+returns table (tenant_id uuid, granted boolean, max_rows bigint, max_bytes bigint, rows bigint, bytes bigint, sampled boolean, computed_at timestamptz)
+language sql stable parallel safe
+begin atomic
+  select t.tenant_id, q.tenant_id is not null, q.max_rows, q.max_bytes,
+    coalesce(u.rows, 0), coalesce(u.bytes, 0), coalesce(u.sampled, false), u.computed_at
+  from (
+    select k.tenant_id from queen.kv_quota as k where p_tenants is null
+    union
+    select n.tenant_id from unnest(p_tenants) as n (tenant_id) where n.tenant_id is not null
+  ) as t
+  left join queen.kv_quota as q on q.tenant_id = t.tenant_id
+  left join queen.kv_usage as u on u.tenant_id = t.tenant_id;
+end;
+comment on function queen.kv_quota_refresh_v1(uuid[]) is
+  'Limits beside the last measurement: of the tenants named, or of all who have a quota.';
+
 -- 028_kv_access.sql: who may call what.
 --
 -- Nothing is granted to PUBLIC. An operator grants a level to a role with kv_grant_v1, which remembers it, so that a release that
 -- adds a function grants it too (kv_regrant_v1, the last thing an installation does). A level is the least it needs:
---   reader    SELECT on queen.kv; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
+--   reader    SELECT on queen.kv, quotas and usage; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
 --   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; Once.
---   sweeper   DELETE, and SELECT of the columns that a sweep needs, which are not the values.
---   admin     writer, and the quota table.
+--   sweeper   DELETE, SELECT of the columns that a sweep needs, which are not the values, and the steps. A row lock takes the right
+--             to UPDATE some column: it has that of shard, which is generated and can be set to nothing else.
+--   admin     writer, the quota table, and the steps of a sweep.
 --   none      takes everything away again.
 -- A writer is trusted: it can lock the table and burn the server's time. A level separates rights, not availability.
 
@@ -1752,7 +2420,13 @@ begin atomic
     and case
       when p.proname in ('kv_grant_v1', 'kv_grant_level_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
       when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')
-      when p_level = 'sweeper' collate "C" then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
+      when p.proname in ('kv_expire_step_v1', 'kv_expire_guess_v1', 'kv_expire_look_v1', 'kv_expire_hold_v1', 'kv_expire_delete_v1',
+        'kv_expire_oldest_v1', 'kv_usage_step_v1', 'kv_sweep_plan_v1', 'kv_sweep_turn_v1', 'kv_must_run_outside_a_transaction_v1', 'kv_sweep_v1') then
+        p_level collate "C" in ('sweeper', 'admin')
+      when p.proname in ('kv_usage_next_v1', 'kv_usage_measure_v1') then false -- kv_usage_step_v1 runs them as the owner
+      when p.proname = 'kv_quota_set_v1' then p_level = 'admin' collate "C"
+      when p_level = 'sweeper' collate "C" then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1', 'kv_now_ok_v1',
+        'kv_time_v1', 'kv_refuse_v1', 'kv_rows_hidden_v1', 'kv_expire_fault_v1', 'kv_quota_refresh_v1')
       else true
     end;
 end;
@@ -1777,17 +2451,21 @@ begin
   if p_level collate "C" in ('reader', 'writer', 'admin') then
     execute format('grant select on queen.kv to %I', p_role_name);
   end if;
+  if p_level collate "C" in ('reader', 'writer', 'admin', 'sweeper') then
+    execute format('grant select on queen.kv_quota, queen.kv_usage to %I', p_role_name);
+    if to_regclass('queen.kv_role_tenant') is not null then -- optional/rls.sql was run: its policies ask this table for the role
+      execute format('grant select on queen.kv_role_tenant to %I', p_role_name);
+    end if;
+  end if;
   if p_level collate "C" in ('writer', 'admin') then
     execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', p_role_name);
     execute format('grant usage on sequence queen.kv_version_seq to %I', p_role_name);
   end if;
   if p_level = 'admin' collate "C" then
-    execute format('grant select, insert, update, delete on queen.kv_quota to %I', p_role_name);
-    execute format('grant select on queen.kv_usage to %I', p_role_name);
+    execute format('grant insert, update, delete on queen.kv_quota to %I', p_role_name);
   end if;
   if p_level = 'sweeper' collate "C" then
-    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on queen.kv to %I', p_role_name);
-    execute format('grant select, insert, update, delete on queen.kv_usage to %I', p_role_name);
+    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid), update (shard) on queen.kv to %I', p_role_name);
   end if;
 end;
 $$;

@@ -14,6 +14,7 @@ begin
       when v_code in ('kv_key_too_large', 'kv_value_too_large') then '22001'
       when v_code = 'kv_contended' then '40001'
       when v_code = 'kv_once_lost' then '55000'
+      when v_code = 'kv_rows_hidden' then '42501'
       else '22023'
     end,
     detail = jsonb_strip_nulls(jsonb_build_object('index', p_index, 'problem', substr(p_fault, length(v_code) + 2)))::text;

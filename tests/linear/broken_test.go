@@ -61,7 +61,8 @@ var breakages = []breakage{
 	},
 	{
 		name: "a renewed row is pruned", isolation: "read committed",
-		prune: `delete from queen.kv where key in (select key from queen.kv where expires_at <= clock_timestamp())`,
+		prune: `with gone as (delete from queen.kv where key in (select key from queen.kv where expires_at <= clock_timestamp()) returning 1)
+			select count(*) from gone`,
 	},
 }
 

@@ -1,8 +1,8 @@
 // Package linear checks that each key is linearizable: what sixteen clients are answered, whatever runs at once, is what they
 // would have been answered one after the other, in an order that respects who had returned before whom.
 //
-// Each client has its own connection and works on a few keys; a pruner removes expired rows beside them, as the sweeper
-// does. Every call and answer is recorded with the moments of both, and porcupine searches the order, key by key, against the
+// Each client has its own connection and works on a few keys; a sweeper removes expired rows beside them, step by
+// step. Every call and answer is recorded with the moments of both, and porcupine searches the order, key by key, against the
 // model of one key in model_test.go, which is written from the contract and not from the SQL.
 //
 // Time is the database's own. A call has one instant, somewhere between its start and its end, and nobody outside knows

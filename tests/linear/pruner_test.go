@@ -8,12 +8,11 @@ import (
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
-// What a sweeper does: pick expired rows that nobody holds, and delete those very rows. A row that was renewed
-// between the snapshot and the lock is looked at again and spared.
-const pruneSQL = `delete from queen.kv where ctid = any (array(
-	select ctid from queen.kv where expires_at <= clock_timestamp() limit 100 for update skip locked))`
+// pruneSQL is a step of the sweeper over all shards; it answers how many rows it has deleted.
+const pruneSQL = `select (queen.kv_expire_step_v1(array(select generate_series(0, 63)::smallint), null, 100) ->> 'deleted')::bigint`
 
-// prune executes the statement all the time, until stop is called, which tells how many rows it has removed.
+// prune executes the statement all the time, until stop is called, which tells how many rows it has removed: what
+// the statement answers.
 func prune(t *testing.T, db *testdb.DB, sql string) (stop func() int64) {
 	t.Helper()
 	conn := newClient(t, db, "read committed")
@@ -25,12 +24,12 @@ func prune(t *testing.T, db *testdb.DB, sql string) (stop func() int64) {
 		pause := time.NewTicker(time.Millisecond)
 		defer pause.Stop()
 		for ctx.Err() == nil {
-			tag, err := conn.Exec(context.WithoutCancel(ctx), sql)
-			if err != nil {
+			var deleted int64
+			if err := conn.QueryRow(context.WithoutCancel(ctx), sql).Scan(&deleted); err != nil {
 				t.Errorf("pruner: %v", err)
 				return
 			}
-			rows += tag.RowsAffected()
+			rows += deleted
 			<-pause.C // leaves a processor to the clients, and some expired rows
 		}
 	}()

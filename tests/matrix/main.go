@@ -27,7 +27,7 @@ import (
 )
 
 // packages are the tests that depend on the server.
-var packages = []string{"./sql", "./conformance", "./races", "./install"}
+var packages = []string{"./sql", "./conformance", "./races", "./install", "./sweeper"}
 
 func main() { os.Exit(run()) }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,10 @@ type history struct {
 	tokens  *tokens
 	tenants []string
 	now     model.Instant
+
+	// unswept is a store that no sweep touches: its answers are those of store, until the clock goes back behind a sweep.
+	unswept *model.Store
+	swept   model.Instant
 
 	plain    bool            // the call that is drawn is of puts without expect, which have a path of their own
 	required bool            // its ops are
@@ -43,7 +48,7 @@ type tally struct {
 // play draws a history, and fails t where the server's answers or rows are not the model's.
 func play(ctx context.Context, t *rapid.T, s *server, sum *tally) {
 	h := &history{
-		t: t, whole: t, store: model.New(s.limits), server: s, tokens: newTokens(), now: epoch,
+		t: t, whole: t, store: model.New(s.limits), unswept: model.New(s.limits), swept: model.First, server: s, tokens: newTokens(), now: epoch,
 		tenants: []string{tenant(), tenant()}, script: script{limits: s.limits}, tally: sum,
 	}
 	some(h, "call", 4, 40, func() struct{} { h.step(ctx); return struct{}{} })
@@ -67,13 +72,17 @@ func (h *history) fail(format string, args ...any) {
 
 // step draws a call and makes it on both sides.
 func (h *history) step(ctx context.Context) {
+	if rarely(h.t, 4, "sweep") {
+		h.sweep(ctx)
+	}
 	c := h.call()
 	results, fault, events := h.store.Apply(c)
+	h.sameUnswept(c, results, fault)
 	ops := ""
 	if c.Ops != nil {
 		ops = render(c.Ops, func(v model.Version) string { return h.tokens.server[v] })
 	}
-	h.script.calls = append(h.script.calls, played{c, results})
+	h.script.calls = append(h.script.calls, played{Call: c, results: results})
 	got, err := h.server.apply(ctx, ops, c)
 	if err != nil {
 		h.fail("the session ends with the last call: %v", err)
@@ -90,6 +99,30 @@ func (h *history) step(ctx context.Context) {
 	}
 	for _, e := range events {
 		h.tally.events[e]++
+	}
+}
+
+// sweep removes what is not alive now on both sides.
+func (h *history) sweep(ctx context.Context) {
+	h.store.Sweep(h.now)
+	h.swept = max(h.swept, h.now)
+	h.script.calls = append(h.script.calls, played{Call: model.Call{Now: h.now}, sweep: true})
+	if err := h.server.sweep(ctx, h.now); err != nil {
+		h.fail("the sweep fails: %v", err)
+	}
+}
+
+// sameUnswept makes a call on the store that was never swept too, and wants the same answer: a sweep changes none.
+func (h *history) sameUnswept(c model.Call, results []any, fault *model.Fault) {
+	if h.unswept == nil {
+		return
+	}
+	if c.Now < h.swept {
+		h.unswept = nil // rows that were swept would be alive again
+		return
+	}
+	if r, f, _ := h.unswept.Apply(c); !reflect.DeepEqual(r, results) || !reflect.DeepEqual(f, fault) {
+		h.fail("a sweep has changed the model's last answer\n%v %v\n%v %v", results, fault, r, f)
 	}
 }
 

@@ -41,9 +41,6 @@ func TestHistories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	plain, narrow := testdb.New(t, nil), testdb.New(t, nil)
-	narrow.Exec(t, limitsSQL(small))
-
 	began := time.Now()
 	sum := tally{events: map[model.Event]int{}}
 	var mu sync.Mutex
@@ -57,10 +54,12 @@ func TestHistories(t *testing.T) {
 						failed.Store(true)
 					}
 				}()
-				s := connect(t, plain, model.Contract)
+				db, limits := testdb.New(t, nil), model.Contract // of its own: a sweep is for all tenants
 				if i%2 == 1 {
-					s = connect(t, narrow, small)
+					limits = small
+					db.Exec(t, limitsSQL(small))
 				}
+				s := connect(t, db, limits)
 				for !failed.Load() {
 					part := tally{events: map[model.Event]int{}}
 					rapid.Check(quiet{t, &part.failure}, func(r *rapid.T) { play(t.Context(), r, s, &part) })

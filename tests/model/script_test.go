@@ -17,10 +17,11 @@ type script struct {
 	calls  []played
 }
 
-// played is a call and the model's results.
+// played is a call and the model's results, or a sweep at the call's instant.
 type played struct {
 	model.Call
 	results []any
+	sweep   bool
 }
 
 func (s script) String() string {
@@ -36,6 +37,10 @@ func (s script) String() string {
 }
 
 func (p played) write(b *strings.Builder, n int) {
+	if p.sweep {
+		fmt.Fprintf(b, "select queen.kv_expire_step_v1(array(select generate_series(0, 63)::smallint), '%s', 1000000);\n", p.Now)
+		return
+	}
 	ops := "null"
 	if p.Ops != nil {
 		ops = "($q$" + render(p.Ops, func(v model.Version) string { return fmt.Sprintf("$q$ || :v%d || $q$", v) }) + "$q$)::jsonb"

@@ -37,6 +37,7 @@ func connect(t *testing.T, db *testdb.DB, l model.Limits) *server {
 	for name, sql := range map[string]string{
 		"apply": "select queen.kv_apply_v1($1::jsonb, $2::uuid, $3::timestamptz, $4::boolean)::text",
 		"state": stateSQL,
+		"sweep": "select queen.kv_expire_step_v1(array(select generate_series(0, 63)::smallint), $1::timestamptz, 1000000) ->> 'done'",
 	} {
 		if _, err := conn.Prepare(t.Context(), name, sql, nil); err != nil {
 			t.Fatal(err)
@@ -78,6 +79,15 @@ func (s *server) apply(ctx context.Context, ops string, c model.Call) (answer, e
 	}
 	results, err := parse(r.Rows[0][0])
 	return answer{results: results}, err
+}
+
+// sweep removes what is not alive, of every tenant: a server is for one history at a time.
+func (s *server) sweep(ctx context.Context, now model.Instant) error {
+	r := s.conn.ExecPrepared(ctx, "sweep", [][]byte{[]byte(now.String())}, nil, nil).Read()
+	if r.Err == nil && string(r.Rows[0][0]) != "true" {
+		return errors.New("it is not done")
+	}
+	return r.Err
 }
 
 // A stored row is one of the table.
@@ -135,7 +145,9 @@ language sql immutable parallel safe begin atomic select case p_name collate "C"
 when 'namespace_bytes' then %d when 'key_bytes' then %d when 'value_bytes' then %d when 'value_depth' then %d
 when 'ops' then %d when 'ops_in_wire' then %d when 'keys' then %d when 'keys_in_wire' then %d
 when 'page' then %d when 'page_max' then %d when 'read_bytes' then %d when 'ttl_ms' then %d
-when 'once_result_bytes' then 48000 when 'detail_bytes' then %d when 'rounds' then 16 end::bigint; end;`,
+when 'once_result_bytes' then 48000 when 'detail_bytes' then %d when 'rounds' then 16
+when 'sweep_rows' then 1000000 when 'sweep_windows' then 8 when 'usage_exact_rows' then 50000
+when 'usage_pages' then 4096 when 'usage_step_rows' then 200000 end::bigint; end;`,
 		l.NamespaceBytes, l.KeyBytes, l.ValueBytes, l.ValueDepth, l.Ops, l.OpsInWire, l.Keys, l.KeysInWire,
 		l.Page, l.PageMax, l.ReadBytes, l.TTLMillis, l.DetailBytes)
 }

@@ -87,6 +87,13 @@ func New(l Limits) *Store { return &Store{Limits: l, tenants: map[string]map[ID]
 // Rows are a tenant's, to be read alone.
 func (s *Store) Rows(tenant string) map[ID]Row { return s.tenants[tenant] }
 
+// Sweep removes the rows of all tenants that are not alive. No call at that instant or later answers anything else for it.
+func (s *Store) Sweep(now Instant) {
+	for _, rows := range s.tenants {
+		maps.DeleteFunc(rows, func(_ ID, r Row) bool { return !r.Live(now) })
+	}
+}
+
 // An Event says what one op met: which outcome, where the key was in which state.
 type Event struct{ Op, Outcome, State string }
 

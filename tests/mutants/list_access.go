@@ -24,7 +24,7 @@ var access = []mutant{
 	},
 	{
 		name: "the sweeper reads values", file: "sql/028_kv_access.sql",
-		old: `grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on`, new: `grant delete, select on`,
+		old: `grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid), update`, new: `grant delete, select, update`,
 		why:    "the sweeper may delete and measure, and not read values",
 		killer: killer{"tests/sql", "TestLevels"},
 	},

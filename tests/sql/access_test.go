@@ -34,10 +34,18 @@ var actions = map[string]struct{ sql, allowed string }{
 	"begin, end of Once": {"select queen.kv_once_end_v1('n', 'once', (queen.kv_once_begin_v1('n', 'once', 1000)).token, null)", "writer admin"},
 
 	"set a quota":         {"insert into queen.kv_quota (tenant_id, max_rows) values (queen.kv_default_tenant_v1(), 5)", "admin"},
-	"read the usage":      {"select * from queen.kv_usage", "sweeper admin"},
-	"write a measurement": {"insert into queen.kv_usage values ('00000000-0000-0000-0000-000000000001', 1, 1, false, '2031-01-01Z')", "sweeper"},
+	"set a quota by call": {"select queen.kv_quota_set_v1(queen.kv_default_tenant_v1(), 5, null)", "admin"},
+	"read quotas":         {"select * from queen.kv_quota", "reader writer sweeper admin"},
+	"read the usage":      {"select * from queen.kv_usage", "reader writer sweeper admin"},
+	"refresh quotas":      {"select * from queen.kv_quota_refresh_v1()", "reader writer sweeper admin"},
+	"write a measurement": {"insert into queen.kv_usage values ('00000000-0000-0000-0000-000000000001', 1, 1, false, '2031-01-01Z')", ""},
 	"find what expired":   {"select ctid, tenant_id, namespace, key from queen.kv where shard = 5 and expires_at <= '2031-01-01Z'", "reader writer sweeper admin"},
 	"sweep":               {"delete from queen.kv where shard = 5 and expires_at <= '2031-01-01Z'", "writer sweeper admin"},
+
+	"a step of expiry":    {"select queen.kv_expire_step_v1('{1,2}', null, 10)", "sweeper admin"},
+	"a step of measuring": {"select queen.kv_usage_step_v1(null, 10)", "sweeper admin"},
+	"measure a tenant":    {"select queen.kv_usage_measure_v1(queen.kv_default_tenant_v1())", ""}, // the step runs it as the owner
+	"change a shard":      {"update queen.kv set shard = default", "sweeper"},                     // to what it is: the right that a row lock takes
 
 	"change a row's key":    {"update queen.kv set key = 'other'", ""},
 	"change a row's tenant": {"update queen.kv set tenant_id = gen_random_uuid()", ""},

@@ -21,6 +21,11 @@ func TestLimits(t *testing.T) {
 		{"queen.kv_limit_v1('detail_bytes')", "4096"},
 		{"queen.kv_limit_v1('once_result_bytes')", "48000"},
 		{"queen.kv_limit_v1('rounds')", "16"},
+		{"queen.kv_limit_v1('sweep_rows')", "1000000"},
+		{"queen.kv_limit_v1('sweep_windows')", "8"},
+		{"queen.kv_limit_v1('usage_exact_rows')", "50000"},
+		{"queen.kv_limit_v1('usage_pages')", "4096"},
+		{"queen.kv_limit_v1('usage_step_rows')", "200000"},
 		{"queen.kv_limit_v1('no such limit')", "NULL"},
 		{"queen.kv_limit_v1(null)", "NULL"},
 	})

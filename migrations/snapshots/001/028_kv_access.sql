@@ -2,10 +2,11 @@
 --
 -- Nothing is granted to PUBLIC. An operator grants a level to a role with kv_grant_v1, which remembers it, so that a release that
 -- adds a function grants it too (kv_regrant_v1, the last thing an installation does). A level is the least it needs:
---   reader    SELECT on queen.kv; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
+--   reader    SELECT on queen.kv, quotas and usage; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
 --   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; Once.
---   sweeper   DELETE, and SELECT of the columns that a sweep needs, which are not the values.
---   admin     writer, and the quota table.
+--   sweeper   DELETE, SELECT of the columns that a sweep needs, which are not the values, and the steps. A row lock takes the right
+--             to UPDATE some column: it has that of shard, which is generated and can be set to nothing else.
+--   admin     writer, the quota table, and the steps of a sweep.
 --   none      takes everything away again.
 -- A writer is trusted: it can lock the table and burn the server's time. A level separates rights, not availability.
 
@@ -35,7 +36,13 @@ begin atomic
     and case
       when p.proname in ('kv_grant_v1', 'kv_grant_level_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
       when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')
-      when p_level = 'sweeper' collate "C" then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
+      when p.proname in ('kv_expire_step_v1', 'kv_expire_guess_v1', 'kv_expire_look_v1', 'kv_expire_hold_v1', 'kv_expire_delete_v1',
+        'kv_expire_oldest_v1', 'kv_usage_step_v1', 'kv_sweep_plan_v1', 'kv_sweep_turn_v1', 'kv_must_run_outside_a_transaction_v1', 'kv_sweep_v1') then
+        p_level collate "C" in ('sweeper', 'admin')
+      when p.proname in ('kv_usage_next_v1', 'kv_usage_measure_v1') then false -- kv_usage_step_v1 runs them as the owner
+      when p.proname = 'kv_quota_set_v1' then p_level = 'admin' collate "C"
+      when p_level = 'sweeper' collate "C" then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1', 'kv_now_ok_v1',
+        'kv_time_v1', 'kv_refuse_v1', 'kv_rows_hidden_v1', 'kv_expire_fault_v1', 'kv_quota_refresh_v1')
       else true
     end;
 end;
@@ -60,17 +67,21 @@ begin
   if p_level collate "C" in ('reader', 'writer', 'admin') then
     execute format('grant select on queen.kv to %I', p_role_name);
   end if;
+  if p_level collate "C" in ('reader', 'writer', 'admin', 'sweeper') then
+    execute format('grant select on queen.kv_quota, queen.kv_usage to %I', p_role_name);
+    if to_regclass('queen.kv_role_tenant') is not null then -- optional/rls.sql was run: its policies ask this table for the role
+      execute format('grant select on queen.kv_role_tenant to %I', p_role_name);
+    end if;
+  end if;
   if p_level collate "C" in ('writer', 'admin') then
     execute format('grant insert, delete, update (value, version, expires_at, created_at, updated_at) on queen.kv to %I', p_role_name);
     execute format('grant usage on sequence queen.kv_version_seq to %I', p_role_name);
   end if;
   if p_level = 'admin' collate "C" then
-    execute format('grant select, insert, update, delete on queen.kv_quota to %I', p_role_name);
-    execute format('grant select on queen.kv_usage to %I', p_role_name);
+    execute format('grant insert, update, delete on queen.kv_quota to %I', p_role_name);
   end if;
   if p_level = 'sweeper' collate "C" then
-    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid) on queen.kv to %I', p_role_name);
-    execute format('grant select, insert, update, delete on queen.kv_usage to %I', p_role_name);
+    execute format('grant delete, select (tenant_id, namespace, key, expires_at, shard, ctid), update (shard) on queen.kv to %I', p_role_name);
   end if;
 end;
 $$;

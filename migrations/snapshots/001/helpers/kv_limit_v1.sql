@@ -22,6 +22,11 @@ begin atomic
     when 'once_result_bytes' then 48000
     when 'detail_bytes'      then 4096
     when 'rounds'            then 16
+    when 'sweep_rows'        then 1000000
+    when 'sweep_windows'     then 8
+    when 'usage_exact_rows'  then 50000
+    when 'usage_pages'       then 4096
+    when 'usage_step_rows'   then 200000
   end::bigint;
 end;
 comment on function queen.kv_limit_v1(text) is 'A limit of the contract by its name; NULL for an unknown name.';
