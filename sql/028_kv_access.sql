@@ -3,7 +3,7 @@
 -- Nothing is granted to PUBLIC. An operator grants a level to a role with kv_grant_v1, which remembers it, so that a release that
 -- adds a function grants it too (kv_regrant_v1, the last thing an installation does). A level is the least it needs:
 --   reader    SELECT on queen.kv; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
---   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; Once.
+--   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; the patterns.
 --   sweeper   DELETE, and SELECT of the columns that a sweep needs, which are not the values.
 --   admin     writer, and the quota table.
 --   none      takes everything away again.
@@ -35,6 +35,8 @@ begin atomic
     and case
       when p.proname in ('kv_grant_v1', 'kv_grant_level_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
       when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')
+      when p.proname in ('kv_limiter_v1', 'kv_dedupe_v1', 'kv_lease_acquire_v1', 'kv_lease_renew_v1', 'kv_lease_guard_v1',
+                         'kv_lease_release_v1') then p_level collate "C" in ('writer', 'admin')
       when p_level = 'sweeper' collate "C" then p.proname in ('kv_schema_version_v1', 'kv_limit_v1', 'kv_live_v1')
       else true
     end;
