@@ -18,7 +18,8 @@ const ttl = 30 * time.Second
 
 var leases = kvpg.NewNamespace("leases")
 
-// fakeDB plays the functions of one lease in the time of a synctest bubble; latency passes before it answers. fail may stand in for
+// fakeDB plays the functions of one lease in the time of a synctest bubble; latency passes before it answers, and five times
+// as much before it answers an acquire. fail may stand in for
 // the answer of the nth renewal, from 1.
 type fakeDB struct {
 	latency time.Duration
@@ -37,6 +38,7 @@ func (db *fakeDB) QueryRow(ctx context.Context, sql string, _ ...any) pgx.Row {
 		time.Sleep(db.latency)
 		switch {
 		case strings.Contains(sql, "acquire"):
+			time.Sleep(4 * db.latency)
 			db.until = time.Now().Add(ttl)
 			owner := "me"
 			*dest[0].(*bool), *dest[1].(*int64), *dest[2].(**string) = !db.taken, 7, &owner
@@ -95,7 +97,7 @@ func TestHoldRenews(t *testing.T) {
 		if err != nil || db.released != 1 {
 			t.Errorf("%v, released %d times, want once and no error", err, db.released)
 		}
-		last := acquired.Add(time.Second)
+		last := acquired.Add(5 * time.Second)
 		for _, sent := range db.renewals {
 			if pause := sent.Sub(last); pause > ttl/3+time.Second || pause < ttl/3-ttl/15 {
 				t.Errorf("a renewal %v after the last answer, want about a third of %v", pause, ttl)
@@ -167,7 +169,7 @@ func TestHoldLosesTheLease(t *testing.T) {
 			db.until = time.Now()
 			db.mu.Unlock()
 			return nil
-		}, ttl/3 + 3*time.Second, true, errOver},
+		}, ttl/3 + 7*time.Second, true, errOver},
 		"gone":       {func(*fakeDB, context.Context, int) error { return gone }, ttl, false, gone},
 		"hangs":      {func(_ *fakeDB, ctx context.Context, _ int) error { return hang(ctx) }, ttl, false, context.DeadlineExceeded},
 		"back again": {func(_ *fakeDB, _ context.Context, n int) error { return map[bool]error{true: gone}[n < 3] }, 0, false, nil},

@@ -3,6 +3,7 @@ package sql
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/queenkv/queenkv/tests/testdb"
 )
@@ -140,23 +141,32 @@ func TestLimiterFaults(t *testing.T) {
 	checkAll(t, checks)
 }
 
-// The window is stamped again when a wait for the key outlived it.
-func TestLimiterWaitedLongerThanItsWindow(t *testing.T) {
+// What was written after a wait that outlived its time is stamped again: it lives from the end of the wait.
+func TestPatternsThatWaitedLongerThanTheirTime(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t, nil)
 	a, b := db.Conn(t), db.Conn(t)
-	tx, err := a.Begin(t.Context())
-	must(t, err)
-	defer tx.Rollback(t.Context())
-	scan(t, tx, "select count(*) from queen.kv_limiter_v1('n', '{k}', null, 5, 1000)", nil, new(int))
-	done := make(chan string, 1)
-	go func() {
-		done <- evaluate(t.Context(), b, `(select l.reset_at > clock_timestamp() - interval '1 ms' from queen.kv_limiter_v1('n', '{k}', null, 5, 1) as l)`)
-	}()
-	testdb.WaitForLock(t, db, b.PgConn().PID())
-	scan(t, a, "select pg_sleep(0.01)", nil, new(string))
-	must(t, tx.Rollback(t.Context()))
-	if got := <-done; got != "true" {
-		t.Errorf("the window of who waited is over at birth: %s", got)
+	for name, expression := range map[string]string{
+		"limiter": "(select allowed from queen.kv_limiter_v1('n', '{k}', null, 5, 20))",
+		"lease":   "(queen.kv_lease_acquire_v1('n', 'k', 'me', 20)).acquired",
+		"dedupe":  "(queen.kv_dedupe_v1('n', '{k}', 20))[1]",
+	} {
+		tx, err := a.Begin(t.Context())
+		must(t, err)
+		must(t, call(t.Context(), tx, "["+put("k")+"]"))
+		done := make(chan string, 1)
+		go func() { done <- evaluate(t.Context(), b, expression) }()
+		testdb.WaitForLock(t, db, b.PgConn().PID())
+		var freed time.Time
+		scan(t, tx, "select clock_timestamp() from pg_sleep(0.03)", nil, &freed)
+		must(t, tx.Rollback(t.Context()))
+		if got := <-done; got != "true" {
+			t.Fatalf("%s: %s", name, got)
+		}
+		if at := expiry(t, a, "k"); at.Before(freed.Add(20 * time.Millisecond)) {
+			t.Errorf("%s: what it wrote ends at %v, less than its time after %v, when the wait ended", name, at, freed)
+		}
+		_, err = a.Exec(t.Context(), "delete from queen.kv")
+		must(t, err)
 	}
 }
