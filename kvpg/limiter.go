@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,10 @@ type LimitVerdict struct {
 	// ResetAt is when the window closes and the whole limit is there again, by the database's clock. It is zero when no window
 	// is open (only a first cost above the limit, or a cost of 0, leaves it so) and for a counter that lives forever.
 	ResetAt time.Time
+
+	// ResetIn is the time from the answer to ResetAt, measured by the database's clock alone, which this machine's need not
+	// agree with: for a Retry-After. It is 0 where ResetAt is zero.
+	ResetIn time.Duration
 }
 
 // Hit is a cost for one key of [LimitMany].
@@ -35,7 +40,8 @@ type Hit struct {
 }
 
 const limitSQL = `select json_agg(json_build_object('allowed', allowed, 'reason', coalesce(reason, ''), 'remaining', remaining,
-         'reset', (extract(epoch from reset_at) * 1000000)::bigint) order by ordinality)::text
+         'reset', (extract(epoch from reset_at) * 1000000)::bigint,
+         'in', greatest((extract(epoch from reset_at - clock_timestamp()) * 1000000)::bigint, 0)) order by ordinality)::text
   from queen.kv_limiter_v1($1::text, $2::text[], $3::bigint[], $4::bigint, $5::bigint, $6::uuid)`
 
 // Limit takes cost from key's window, if limit leaves so much:
@@ -87,6 +93,7 @@ func LimitMany(ctx context.Context, db DB, ns Namespace, hits []Hit, limit int64
 		Reason    Reason
 		Remaining int64
 		Reset     *int64
+		In        *int64
 	}
 	if err := json.Unmarshal([]byte(answer), &rows); err != nil {
 		return nil, fmt.Errorf("kvpg: reading the answer of kv_limiter_v1: %w", err)
@@ -97,6 +104,9 @@ func LimitMany(ctx context.Context, db DB, ns Namespace, hits []Hit, limit int64
 	verdicts := make([]LimitVerdict, len(rows))
 	for i, row := range rows {
 		verdicts[i] = LimitVerdict{Allowed: row.Allowed, Reason: row.Reason, Remaining: row.Remaining, ResetAt: instant(row.Reset)}
+		if row.In != nil && row.Reset != nil { // greatest() ignores a NULL
+			verdicts[i].ResetIn = time.Duration(min(*row.In, math.MaxInt64/1000)) * time.Microsecond
+		}
 	}
 	return verdicts, nil
 }

@@ -55,7 +55,12 @@ func TestLimit(t *testing.T) {
 			{1, 3, kvpg.LimitVerdict{Allowed: true, Remaining: 0, ResetAt: first.ResetAt}},
 			{1<<63 - 1, 1<<63 - 1, kvpg.LimitVerdict{Reason: kvpg.ReasonLimit, Remaining: 1<<63 - 4, ResetAt: first.ResetAt}},
 		} {
-			if got, err := kvpg.Limit(ctx, db, ns, "k", c.cost, c.limit, time.Hour); err != nil || got != c.want {
+			got, err := kvpg.Limit(ctx, db, ns, "k", c.cost, c.limit, time.Hour)
+			if left := first.ResetAt.Sub(clock(t, db)); got.ResetIn < left || got.ResetIn > time.Hour {
+				t.Errorf("a cost of %d: the window closes in %v, want between %v and an hour", c.cost, got.ResetIn, left)
+			}
+			got.ResetIn = 0
+			if err != nil || got != c.want {
 				t.Errorf("a cost of %d: %+v, %v, want %+v", c.cost, got, err, c.want)
 			}
 		}

@@ -30,7 +30,7 @@ var patterns = []mutant{
 		name: "hits in input order", file: "sql/patterns/limiter.sql",
 		old: `order by h.key collate "C", h.ordinality`, new: `order by h.ordinality`,
 		why:    "a call locks its keys in ascending order, or two of them are in a deadlock",
-		killer: killer{"tests/races", "TestPatternsLockInOrder"},
+		killer: killer{"tests/races", "TestPatternsTakeKeysInOrder"},
 	},
 	{
 		name: "repeats judged backwards", file: "sql/patterns/limiter.sql",
@@ -93,7 +93,7 @@ var patterns = []mutant{
 		name: "new keys in any order", file: "sql/patterns/dedupe.sql",
 		old: `order by k.key collate "C" -- the order of the locks`, new: `order by random()`,
 		why:    "a set-based write locks in order, or two of them are in a deadlock",
-		killer: killer{"tests/races", "TestPatternsLockInOrder"},
+		killer: killer{"tests/races", "TestPatternsTakeKeysInOrder"},
 	},
 	{
 		name: "lost keys are new", file: "sql/patterns/dedupe.sql",
@@ -115,16 +115,19 @@ var patterns = []mutant{
 	},
 	{
 		name: "held from the answer on", file: "kvpg/lease/hold.go",
-		old: `until: sent.Add(ttl)`, new: `until: time.Now().Add(ttl)`,
+		old: `	h := &holder{`, new: `	sent = time.Now()
+	h := &holder{`,
 		why:    "the local deadline counts from before the request was sent, or another holder may be there before it",
 		killer: killer{"kvpg/lease", "TestHoldLosesTheLease$"},
 	},
 	{
-		name: "a loss of which nobody hears", file: "kvpg/lease/renew.go",
+		name: "a loss that is heard late", file: "kvpg/lease/renew.go",
 		old: `		case !held:
 			return lostBecause(errOver)
-`, new: ``,
-		why:    "the function's context ends when the lease is lost",
+`, new: `		case !held:
+			continue
+`,
+		why:    "the function's context ends when the lease is found lost, not when its time has passed",
 		killer: killer{"kvpg/lease", "TestHoldLosesTheLease$"},
 	},
 }
