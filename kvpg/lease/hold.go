@@ -41,12 +41,16 @@ type Options struct {
 type HeldError struct {
 	Owner string // the name that the holder gave
 
-	// ExpiresAt is when the lease ends if the holder doesn't renew it, by the database's clock.
+	// ExpiresAt is when the lease ends if the holder doesn't renew it, by the database's clock. It is zero for a key that was put
+	// there for ever, which is no lease and has to be deleted.
 	ExpiresAt time.Time
 }
 
 // Error names the owner.
 func (e *HeldError) Error() string {
+	if e.ExpiresAt.IsZero() {
+		return fmt.Sprintf("kvpg/lease: held by %q for ever", e.Owner)
+	}
 	return fmt.Sprintf("kvpg/lease: held by %q until %s", e.Owner, e.ExpiresAt.Format(time.RFC3339Nano))
 }
 
@@ -56,7 +60,7 @@ const releaseTimeout = 5 * time.Second
 // Hold acquires the lease of key, runs fn while it renews the lease at about a third of ttl, and releases it when fn returns. When
 // somebody else has the lease, Hold returns a [*HeldError] at once; to wait, call it again later.
 //
-// fn's context is cancelled when ctx is, and when the lease is lost: it was found to be over or another's, or no renewal
+// fn's context is cancelled when ctx is (the lease is still renewed while fn winds up), and when the lease is lost: it was found to be over or another's, or no renewal
 // succeeded before it ran out. context.Cause then gives an error that is [kvpg.ErrLeaseLost] and tells the last failure. Hold waits
 // for fn to return in every case, and nothing that it started outlives it.
 //

@@ -31,12 +31,12 @@ func lostBecause(err error) error { return fmt.Errorf("%w: %w", kvpg.ErrLeaseLos
 // renew renews until ctx ends (nil) or the lease is lost (why). A renewal that fails is tried again, ever sooner than the lease ends.
 func (h *holder) renew(ctx context.Context) error {
 	var failed error
-	for {
+	for ctx.Err() == nil {
 		pause := time.NewTimer(nextPause(h.ttl, time.Until(h.until), failed != nil))
 		select {
 		case <-ctx.Done():
 			pause.Stop()
-			return nil
+			continue
 		case <-pause.C:
 		}
 		if !time.Now().Before(h.until) {
@@ -47,8 +47,6 @@ func (h *holder) renew(ctx context.Context) error {
 		_, held, err := h.lease.Renew(try, h.db, h.ttl)
 		cancel()
 		switch {
-		case ctx.Err() != nil:
-			return nil // fn is done; whether the lease is still held shows at its release
 		case err != nil:
 			failed = err
 		case !held:
@@ -57,6 +55,7 @@ func (h *holder) renew(ctx context.Context) error {
 			h.until, failed = sent.Add(h.ttl), nil
 		}
 	}
+	return nil // fn is done; whether the lease is still held shows at its release
 }
 
 // nextPause is the time to the next renewal: a third of ttl, less up to a fifth of that, so that many holders don't renew in step; after a

@@ -3,6 +3,7 @@ package kvpg_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,12 +28,23 @@ func TestHold(t *testing.T) {
 	}{
 		"done":  {time.Hour, func(context.Context, kvpg.Lease) error { return nil }, nil, ""},
 		"fails": {time.Hour, func(context.Context, kvpg.Lease) error { return mine }, mine, ""},
-		"renewed past its time, and guarding": {600 * time.Millisecond, func(ctx context.Context, l kvpg.Lease) error {
-			for { // until the database says that two times to live have passed
-				var over bool
-				const sql = `select clock_timestamp() > $1::timestamptz + interval '600 ms'`
-				if err := pool.QueryRow(ctx, sql, l.ExpiresAt).Scan(&over); err != nil || over {
+		// A renewal is sent two seconds after the acquire, and may take four more.
+		"renewed, and guarding": {6 * time.Second, func(ctx context.Context, l kvpg.Lease) error {
+			for {
+				e, ok, err := kvpg.Get(ctx, pool, l.Namespace, l.Key)
+				if err != nil {
+					return err
+				}
+				if !ok || e.Version != l.Token {
+					return fmt.Errorf("the row is %+v, %v", e, ok)
+				}
+				if e.ExpiresAt.After(l.ExpiresAt) {
 					break
+				}
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(20 * time.Millisecond):
 				}
 			}
 			tx, err := pool.Begin(ctx)

@@ -112,6 +112,7 @@ func TestDedupe(t *testing.T) {
 		if err != nil || !slices.Equal(fresh, []bool{true, true, false}) {
 			t.Errorf("%v, %v, want the first b and a new", fresh, err)
 		}
+		ns = freshSpace()
 		for _, want := range []bool{true, false} {
 			fresh, err := kvpg.Dedupe(ctx, db, ns, oddKeys, time.Hour)
 			if err != nil || !slices.Equal(fresh, slices.Repeat([]bool{want}, len(oddKeys))) {
