@@ -1493,7 +1493,7 @@ comment on function queen.kv_apply_batch_v1(jsonb, uuid, timestamptz, boolean, b
 --   lease      kv_lease_acquire_v1, kv_lease_renew_v1, kv_lease_guard_v1, kv_lease_release_v1: one holder at a time, for a time.
 --   dedupe     kv_dedupe_v1: which keys of a list are new.
 --
--- Applications call them, from any language, one round trip a call, and the driver's helpers are those calls. Invariants:
+-- Applications call them, from any language, one round trip a call, and the driver's functions are those calls. Invariants:
 --   rows       a pattern's state is an ordinary row: a counter is incr's number, a lease is what putIfAbsent stored. What reads,
 --              deletes or counts such a row by kv_apply_v1 sees it, and is seen.
 --   rules      those of kv_apply_v1: existence, one instant a call, look first and then write with the precondition repeated, 16
@@ -1771,7 +1771,7 @@ begin
   return case
     when v_fault is not null and v_fault not like 'kv_too_many_keys%' collate "C" then v_fault
     when cardinality(p_costs) <> cardinality(p_keys) then 'kv_bad_request costs must be as many as keys, or NULL for 1 each'
-    when array_position(p_costs, null) is not null then 'kv_bad_request costs must not hold a NULL'
+    when exists (select from unnest(p_costs) as c (cost) where c.cost is null) then 'kv_bad_request costs must not hold a NULL'
     when 0 > any (p_costs) then 'kv_bad_number a cost must not be below 0'
     when p_limit is null then 'kv_bad_request limit must not be NULL'
     when p_limit < 0 then 'kv_bad_number limit must not be below 0'
@@ -1805,7 +1805,7 @@ declare
   v_seen record;
 begin
   if p_cost > 0 then
-    return queen.kv_op_incr_v1(v_op, p_index, p_tenant, p_now, p_restamp);
+    return queen.kv_op_incr_v1(v_op, p_index, p_tenant, p_now, p_restamp, 1);
   end if;
   select g.value, g.version, g.expires_at into v_seen from queen.kv_get_v1(p_ns, p_key, p_tenant, p_now) as g;
   return queen.kv_verdict_v1(v_op, p_index,

@@ -1,4 +1,4 @@
-// Package patterns shows the helpers of kvpg, each in a few lines that run: "go test" compares what they print. They need a
+// Package patterns shows limiter, lease and Dedupe of kvpg, each in a few lines that run: "go test" compares what they print. They need a
 // database, as make test makes one.
 package patterns
 

@@ -53,7 +53,13 @@ func start(t *testing.T, db kvpg.DB, failOpen bool) (url string) {
 	return server.URL
 }
 
-func get(t *testing.T, url, user string) (*http.Response, string) {
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func get(t *testing.T, url, user string) reply {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -69,7 +75,7 @@ func get(t *testing.T, url, user string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(body)
+	return reply{response.StatusCode, response.Header, string(body)}
 }
 
 // Twenty requests at once over two replicas: five are served, and each of them is told another remainder; the others are told when to
@@ -83,28 +89,28 @@ func TestLimiter(t *testing.T) {
 	served, refused, remaining := 0, 0, map[string]bool{}
 	for i := range 20 {
 		all.Go(func() {
-			response, body := get(t, replicas[i%2], "ada")
-			left, reset, _ := strings.Cut(strings.TrimPrefix(response.Header.Get("RateLimit"), `"client";r=`), ";t=")
+			response := get(t, replicas[i%2], "ada")
+			left, reset, _ := strings.Cut(strings.TrimPrefix(response.header.Get("RateLimit"), `"client";r=`), ";t=")
 			seconds, err := strconv.Atoi(reset)
 			mu.Lock()
 			defer mu.Unlock()
-			if policy := response.Header.Get("RateLimit-Policy"); policy != `"client";q=5;w=3600` || err != nil || seconds < 3000 || seconds > 3600 {
-				t.Errorf("RateLimit-Policy: %s, RateLimit: %s", policy, response.Header.Get("RateLimit"))
+			if policy := response.header.Get("RateLimit-Policy"); policy != `"client";q=5;w=3600` || err != nil || seconds < 3000 || seconds > 3600 {
+				t.Errorf("RateLimit-Policy: %s, RateLimit: %s", policy, response.header.Get("RateLimit"))
 			}
-			switch response.StatusCode {
+			switch response.status {
 			case http.StatusOK:
 				served++
 				remaining[left] = true
-				if body != "hello\n" || response.Header.Get("Retry-After") != "" {
-					t.Errorf("served: %q, %v", body, response.Header)
+				if response.body != "hello\n" || response.header.Get("Retry-After") != "" {
+					t.Errorf("served: %q, %v", response.body, response.header)
 				}
 			case http.StatusTooManyRequests:
 				refused++
-				if after := response.Header.Get("Retry-After"); after != reset || left != "0" {
+				if after := response.header.Get("Retry-After"); after != reset || left != "0" {
 					t.Errorf("refused: Retry-After %s, %s left for %s seconds", after, left, reset)
 				}
 			default:
-				t.Errorf("status %d: %s", response.StatusCode, body)
+				t.Errorf("status %d: %s", response.status, response.body)
 			}
 		})
 	}
@@ -112,16 +118,16 @@ func TestLimiter(t *testing.T) {
 	if served != 5 || refused != 15 || len(remaining) != 5 {
 		t.Errorf("%d served with the remainders %v, %d refused, want 5 of 0 to 4, and 15", served, remaining, refused)
 	}
-	if response, _ := get(t, replicas[0], "bob"); response.StatusCode != http.StatusOK {
-		t.Errorf("another client: %d", response.StatusCode)
+	if response := get(t, replicas[0], "bob"); response.status != http.StatusOK {
+		t.Errorf("another client: %d", response.status)
 	}
 
 	// The counter is a key like any other: without it a new window opens.
 	if v, err := kvpg.Delete(t.Context(), pool, rates, "ada", nil); err != nil || !v.Applied || string(v.Value) != "5" {
 		t.Errorf("the counter: %+v, %v", v, err)
 	}
-	if response, _ := get(t, replicas[1], "ada"); response.StatusCode != http.StatusOK {
-		t.Errorf("in a new window: %d", response.StatusCode)
+	if response := get(t, replicas[1], "ada"); response.status != http.StatusOK {
+		t.Errorf("in a new window: %d", response.status)
 	}
 }
 
@@ -135,11 +141,11 @@ func TestLimiterThatCannotCount(t *testing.T) {
 	closed, open := start(t, pool, false), start(t, pool, true)
 	check := func(user string) {
 		t.Helper()
-		if response, _ := get(t, closed, user); response.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("%s: %d, want 503", user, response.StatusCode)
+		if response := get(t, closed, user); response.status != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d, want 503", user, response.status)
 		}
-		if response, body := get(t, open, user); response.StatusCode != http.StatusOK || body != "hello\n" || response.Header.Get("RateLimit") != "" {
-			t.Errorf("%s, fail-open: %d, %v", user, response.StatusCode, response.Header)
+		if response := get(t, open, user); response.status != http.StatusOK || response.body != "hello\n" || response.header.Get("RateLimit") != "" {
+			t.Errorf("%s, fail-open: %d, %v", user, response.status, response.header)
 		}
 	}
 	check("odd")

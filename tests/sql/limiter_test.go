@@ -99,6 +99,9 @@ func TestLimiter(t *testing.T) {
 			{strings.Replace(incr, "%", "-1e36", 1), "-999999999999999990776627963145224193"},
 			{limiter("'{a}', '{0}', 9223372036854775807, 60000", "0 s"), "a t 9223372036854775807 60"},
 		},
+		"arrays of any shape are lists": {
+			{limiter("'{{a,b},{c,a}}', '[5:8]={1,1,1,2}', 2, 60000", "0 s"), "a t 1 60, b t 1 60, c t 1 60, a f limit 1 60"},
+		},
 		"tenants are apart": {
 			{limiter("'{a}', null, 1, 60000", "0 s"), "a t 0 60"},
 			{limiter("'{a}', null, 1, 60000, '00000000-0000-0000-0000-000000000002'", "0 s"), "a t 0 60"},
@@ -124,6 +127,7 @@ func TestLimiterFaults(t *testing.T) {
 		"'n', array_fill('k'::text, '{4097}'), '{-1}', -1, 3155760000001":  "kv_bad_ttl",
 		"'n', array_fill('k'::text, '{4097}'), '{-1}', -1, 1":              "kv_bad_request",
 		"'n', '{k,k}', '{-1,NULL}', -1, 1":                                 "kv_bad_request",
+		"'n', '{{k,k}}', '{{1,NULL}}', 1, 1":                               "kv_bad_request", // an array of any shape is a list
 		"'n', '{k,k}', '{-1,0}', -1, 1":                                    "kv_bad_number",
 		"'n', '{k,k}', '{1,0}', -1, 1":                                     "kv_bad_number",
 		"'n', '{k,k}', '{1,0}', null, 1":                                   "kv_bad_request",

@@ -5,7 +5,7 @@
 --   lease      kv_lease_acquire_v1, kv_lease_renew_v1, kv_lease_guard_v1, kv_lease_release_v1: one holder at a time, for a time.
 --   dedupe     kv_dedupe_v1: which keys of a list are new.
 --
--- Applications call them, from any language, one round trip a call, and the driver's helpers are those calls. Invariants:
+-- Applications call them, from any language, one round trip a call, and the driver's functions are those calls. Invariants:
 --   rows       a pattern's state is an ordinary row: a counter is incr's number, a lease is what putIfAbsent stored. What reads,
 --              deletes or counts such a row by kv_apply_v1 sees it, and is seen.
 --   rules      those of kv_apply_v1: existence, one instant a call, look first and then write with the precondition repeated, 16
