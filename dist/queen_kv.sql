@@ -293,7 +293,7 @@ begin
     errcode = case
       when v_code in ('kv_key_too_large', 'kv_value_too_large') then '22001'
       when v_code = 'kv_contended' then '40001'
-      when v_code = 'kv_once_lost' then '55000'
+      when v_code in ('kv_once_lost', 'kv_lease_lost') then '55000'
       when v_code = 'kv_rows_hidden' then '42501'
       else '22023'
     end,
@@ -1492,9 +1492,22 @@ $$;
 comment on function queen.kv_apply_batch_v1(jsonb, uuid, timestamptz, boolean, boolean) is
   'kv_apply_v1 for a call that is not one op of one key.';
 
--- 025_kv_patterns.sql: what people come for, over the same table and helpers. Here: Once.
+-- 025_kv_patterns.sql: what people come for, over the same table and the same rules, a file each in patterns/:
 --
--- Once runs an effect at most once per (tenant, namespace, key) within a retention time, in the caller's transaction:
+--   once       kv_once_begin_v1, kv_once_end_v1: an effect at most once a key; later callers get the stored result.
+--   limiter    kv_limiter_v1: so many a window and key, a verdict for each key of the call.
+--   lease      kv_lease_acquire_v1, kv_lease_renew_v1, kv_lease_guard_v1, kv_lease_release_v1: one holder at a time, for a time.
+--   dedupe     kv_dedupe_v1: which keys of a list are new.
+--
+-- Applications call them, from any language, one round trip a call, and the driver's functions are those calls. Invariants:
+--   rows       a pattern's state is an ordinary row: a counter is incr's number, a lease is what putIfAbsent stored. What reads,
+--              deletes or counts such a row by kv_apply_v1 sees it, and is seen.
+--   rules      those of kv_apply_v1: existence, one instant a call, look first and then write with the precondition repeated, 16
+--              rounds, no lock and no WAL for who loses on a committed live row, ascending byte order within a call.
+--   verdicts   losing is an answer, not an error. Two raise, because what came before must not be committed: kv_once_end_v1
+--              (kv_once_lost) and kv_lease_guard_v1 (kv_lease_lost).
+--   faults     the arguments are checked first, with kv_apply_v1's codes; keys are counted last (kv_too_many_keys).
+-- once.sql: Once runs an effect at most once per (tenant, namespace, key) within a retention time, in the caller's transaction:
 --
 --   begin;
 --   select * from queen.kv_once_begin_v1('payments', 'evt_1', 86400000);    -- state run: go on; replay: answer result, done
@@ -1720,6 +1733,455 @@ end;
 $$;
 comment on function queen.kv_once_end_v1(text, text, bigint, bytea, boolean, uuid, timestamptz) is
   'The second half of Once: stores the result over the marker; raises kv_once_lost when it is not there.';
+
+-- kv_pattern_fault_v1: NULL for good arguments of a pattern that takes a list of keys and a lifetime, else the first fault, in the
+-- order of kv_apply_v1's: the call, namespace, keys, lifetime; the number of keys last.
+create or replace function queen.kv_pattern_fault_v1(p_ns text, p_keys text[], p_ttl_ms bigint, p_tenant uuid, p_now timestamptz)
+returns text
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce(
+    queen.kv_call_fault_v1('[]', p_tenant, p_now, false),
+    queen.kv_namespace_fault_v1(p_ns),
+    case when p_keys is null then 'kv_bad_request keys must be an array of strings' end,
+    (select queen.kv_key_fault_v1(k.key) || ' (keys, position ' || k.ordinality - 1 || ')'
+     from unnest(p_keys) with ordinality as k (key)
+     where queen.kv_key_fault_v1(k.key) is not null
+     order by k.ordinality limit 1),
+    queen.kv_expiry_fault_v1(jsonb_build_object('ttlMs', p_ttl_ms)),
+    case when cardinality(p_keys) > queen.kv_limit_v1('keys') then 'kv_too_many_keys a call takes at most 4096 keys' end);
+end;
+$$;
+comment on function queen.kv_pattern_fault_v1(text, text[], bigint, uuid, timestamptz) is
+  'NULL for good arguments of a pattern over a list of keys, else the fault.';
+
+-- limiter.sql: so many a window, for each key: a fixed window that opens with the first hit and closes p_window_ms later.
+--
+--   select * from queen.kv_limiter_v1('rate', '{user/7}', null, 100, 60000);
+--
+-- The state is a counter, the very row that incr makes: {"op": "incr", "delta": cost, "max": limit, "ttlMs": window} is the rule.
+-- So incr, get and delete (which opens a new window) work on it, and two callers may have different limits on one key.
+
+-- kv_limiter_fault_v1: NULL for good arguments of kv_limiter_v1, else the first fault: as kv_pattern_fault_v1, then costs and limit,
+-- and the number of keys after all.
+create or replace function queen.kv_limiter_fault_v1(
+  p_ns text, p_keys text[], p_costs bigint[], p_limit bigint, p_window_ms bigint, p_tenant uuid, p_now timestamptz) returns text
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault constant text := queen.kv_pattern_fault_v1(p_ns, p_keys, p_window_ms, p_tenant, p_now);
+begin
+  return case
+    when v_fault is not null and v_fault not like 'kv_too_many_keys%' collate "C" then v_fault
+    when cardinality(p_costs) <> cardinality(p_keys) then 'kv_bad_request costs must be as many as keys, or NULL for 1 each'
+    when exists (select from unnest(p_costs) as c (cost) where c.cost is null) then 'kv_bad_request costs must not hold a NULL'
+    when 0 > any (p_costs) then 'kv_bad_number a cost must not be below 0'
+    when p_limit is null then 'kv_bad_request limit must not be NULL'
+    when p_limit < 0 then 'kv_bad_number limit must not be below 0'
+    else v_fault
+  end;
+end;
+$$;
+comment on function queen.kv_limiter_fault_v1(text, text[], bigint[], bigint, bigint, uuid, timestamptz) is
+  'NULL for good arguments of kv_limiter_v1, else the fault.';
+
+-- kv_limiter_left_v1: what a limit leaves above a counter: whole, from 0, and no more than a bigint holds (a counter can be below 0,
+-- and have decimals, when incr was used on it).
+create or replace function queen.kv_limiter_left_v1(p_limit bigint, p_used numeric) returns bigint
+language sql immutable parallel safe
+begin atomic
+  select least(greatest(floor(p_limit - p_used), 0), 9223372036854775807)::bigint;
+end;
+comment on function queen.kv_limiter_left_v1(bigint, numeric) is 'What a limit leaves above a counter, from 0.';
+
+-- kv_limiter_hit_v1: one cost of one key, checked by the caller (kv_limiter_v1). A verdict of incr. A cost of 0 only looks, and
+-- applies when the counter is not above the limit.
+create or replace function queen.kv_limiter_hit_v1(
+  p_ns text, p_key text, p_cost bigint, p_limit bigint, p_window_ms bigint, p_index integer, p_tenant uuid, p_now timestamptz,
+  p_restamp boolean) returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_op constant jsonb := jsonb_build_object(
+    'op', 'incr', 'ns', p_ns, 'key', p_key, 'delta', p_cost, 'max', p_limit, 'ttlMs', p_window_ms);
+  v_seen record;
+begin
+  if p_cost > 0 then
+    return queen.kv_op_incr_v1(v_op, p_index, p_tenant, p_now, p_restamp, 1);
+  end if;
+  select g.value, g.version, g.expires_at into v_seen from queen.kv_get_v1(p_ns, p_key, p_tenant, p_now) as g;
+  return queen.kv_verdict_v1(v_op, p_index,
+    case
+      when jsonb_typeof(v_seen.value) <> 'number' then 'type'
+      when queen.kv_num_v1(v_seen.value, v_seen.expires_at, p_now) > p_limit then 'limit'
+    end,
+    v_seen.value, coalesce(v_seen.version, 0), v_seen.expires_at);
+end;
+$$;
+comment on function queen.kv_limiter_hit_v1(text, text, bigint, bigint, bigint, integer, uuid, timestamptz, boolean) is
+  'One cost of one key for kv_limiter_v1, already checked: a verdict of incr.';
+
+-- kv_limiter_v1: takes each key's cost out of its window, if the limit leaves so much.
+--
+-- Result: a row for each input position, in input order. ordinality counts from 1. allowed: the cost fitted, and was taken; else reason
+-- says why not: limit, or type when the key holds something alive that is no number. remaining: what the window has left
+-- after this position. reset_at: when the window closes; NULL when none is open (a first cost above the limit opens none), or when
+-- the key lives for ever. A refused cost consumes nothing and moves nothing. A cost of 0 asks and never writes. p_costs NULL means 1
+-- each. A key that is named twice is judged in input order, each time after the one before it.
+-- Race: of any number of callers exactly as many are allowed as fit. One who is refused on a committed window waits for nobody. Keys
+-- are locked in ascending byte order: of calls with many keys none deadlocks another. A key's lock is held until the
+-- transaction ends, so use a transaction of its own for a limiter, or let it come last.
+-- Errors: kv_apply_v1's for names, tenant, p_now and (kv_bad_ttl) the window; kv_bad_number for a cost or limit below 0;
+-- kv_bad_request for a NULL among costs, a NULL limit and another number of costs than of keys; kv_too_many_keys above
+-- 4096; 40001 kv_contended.
+create or replace function queen.kv_limiter_v1(
+  p_ns text, p_keys text[], p_costs bigint[], p_limit bigint, p_window_ms bigint,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null)
+returns table (ordinality bigint, key text, allowed boolean, reason text, remaining bigint, reset_at timestamptz)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_fault constant text := queen.kv_limiter_fault_v1(p_ns, p_keys, p_costs, p_limit, p_window_ms, p_tenant, p_now);
+  v_verdicts jsonb[];
+  v_hit record;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  v_verdicts := array_fill(null::jsonb, array[cardinality(p_keys)]);
+  for v_hit in
+    select h.key, coalesce(h.cost, 1) as cost, h.ordinality::integer as place
+    from unnest(p_keys, p_costs) with ordinality as h (key, cost)
+    order by h.key collate "C", h.ordinality
+  loop
+    v_verdicts[v_hit.place] := queen.kv_limiter_hit_v1(
+      p_ns, v_hit.key, v_hit.cost, p_limit, p_window_ms, v_hit.place - 1, p_tenant, v_now, p_now is null);
+  end loop;
+  return query
+    select v.ordinality, v.verdict ->> 'key', (v.verdict -> 'applied')::boolean, v.verdict ->> 'reason',
+      case when v.verdict ->> 'reason' = 'type' then 0
+           else queen.kv_limiter_left_v1(p_limit, coalesce(nullif(v.verdict -> 'value', 'null'), '0')::numeric) end,
+      (v.verdict ->> 'expiresAt')::timestamptz
+    from unnest(v_verdicts) with ordinality as v (verdict, ordinality)
+    order by v.ordinality;
+end;
+$$;
+comment on function queen.kv_limiter_v1(text, text[], bigint[], bigint, bigint, uuid, timestamptz) is
+  'Takes each key''s cost out of its fixed window, if the limit leaves so much; a row for each input position.';
+
+-- lease.sql: one holder of a key at a time, until it releases or its time runs out.
+--
+--   select * from queen.kv_lease_acquire_v1('leases', 'report', 'host-7', 30000);     -- acquired, token
+--   select queen.kv_lease_renew_v1('leases', 'report', :token, 30000);                 -- now and then; NULL: lost
+--   begin; ... the effect ...; select queen.kv_lease_guard_v1('leases', 'report', :token); commit;
+--   select queen.kv_lease_release_v1('leases', 'report', :token);
+--
+-- A lease is a row whose value is the owner's name (for people to read: it decides nothing) and whose version is the token: acquire is
+-- putIfAbsent, renew is touch and release delete, with the token expected. The token is compared for equality and is **not** a
+-- fencing number: a later holder's may be the smaller one, so nothing outside this database can tell by it who came last.
+--
+-- What a lease promises by itself is little: between two looks at it a holder may be paused past its time. What protects an effect in
+-- this database is kv_lease_guard_v1 in the effect's own transaction: a transaction that guarded and committed did so before any later
+-- holder had the lease.
+
+-- kv_lease_fault_v1: NULL for good arguments of the lease functions, else the first fault. Renew and the others pass what they don't
+-- have as something good.
+create or replace function queen.kv_lease_fault_v1(
+  p_ns text, p_key text, p_token bigint, p_owner text, p_ttl_ms bigint, p_tenant uuid, p_now timestamptz) returns text
+language sql stable parallel safe
+begin atomic
+  select coalesce(
+    queen.kv_call_fault_v1('[]', p_tenant, p_now, false),
+    queen.kv_namespace_fault_v1(p_ns),
+    queen.kv_key_fault_v1(p_key),
+    queen.kv_expiry_fault_v1(jsonb_build_object('ttlMs', p_ttl_ms)),
+    case
+      when p_owner is null then 'kv_bad_request owner must not be NULL'
+      when octet_length(p_owner) > queen.kv_limit_v1('key_bytes') then 'kv_value_too_large owner must be at most 2048 bytes'
+      when p_token is null or p_token < 1 then 'kv_bad_expect token must be one that kv_lease_acquire_v1 gave'
+    end);
+end;
+comment on function queen.kv_lease_fault_v1(text, text, bigint, text, bigint, uuid, timestamptz) is
+  'NULL for good arguments of the lease functions, else the fault.';
+
+-- kv_lease_acquire_v1: takes the lease, if nobody has it.
+--
+-- Result: one row. acquired: it is this caller's until expires_at, and token says so to the other functions. Else token is NULL, and
+-- owner and expires_at are those of who has it. Whoever has it: the same owner's second call is refused like anybody's.
+-- Race: exactly one of any number of callers; those that meet an acquire that is not committed, or a guard, wait for it to end. A
+-- caller that is refused on a committed lease waits for nobody, takes no lock and writes nothing.
+-- Errors: kv_apply_v1's for names, ttl, tenant and p_now; kv_bad_request for a NULL owner; kv_value_too_large for one above
+-- 2048 bytes; 40001 kv_contended.
+create or replace function queen.kv_lease_acquire_v1(
+  p_ns text, p_key text, p_owner text, p_ttl_ms bigint,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null,
+  out acquired boolean, out token bigint, out owner text, out expires_at timestamptz)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault constant text := queen.kv_lease_fault_v1(p_ns, p_key, 1, p_owner, p_ttl_ms, p_tenant, p_now);
+  v_verdict jsonb;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  v_verdict := queen.kv_op_put_v1(
+    jsonb_build_object('op', 'putIfAbsent', 'ns', p_ns, 'key', p_key, 'value', p_owner, 'ttlMs', p_ttl_ms),
+    null, p_tenant, coalesce(p_now, clock_timestamp()), p_now is null);
+  acquired := (v_verdict -> 'applied')::boolean;
+  token := case when acquired then (v_verdict -> 'version')::bigint end;
+  owner := v_verdict ->> 'value';
+  expires_at := (v_verdict ->> 'expiresAt')::timestamptz;
+end;
+$$;
+comment on function queen.kv_lease_acquire_v1(text, text, text, bigint, uuid, timestamptz) is
+  'Takes a lease, if nobody has it: the token, or who has it until when.';
+
+-- kv_lease_renew_v1: lets the lease last p_ttl_ms from now; a shorter time than is left makes it shorter.
+--
+-- Result: when it ends now; NULL when the token's lease is over, even if nobody took it since: it is not this caller's any more.
+-- Race: waits for a guard of the same lease in an open transaction, and for a release.
+-- Errors: as kv_lease_acquire_v1; kv_bad_expect for a token that is none.
+create or replace function queen.kv_lease_renew_v1(
+  p_ns text, p_key text, p_token bigint, p_ttl_ms bigint,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault constant text := queen.kv_lease_fault_v1(p_ns, p_key, p_token, '', p_ttl_ms, p_tenant, p_now);
+  v_verdict jsonb;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  v_verdict := queen.kv_op_touch_v1(
+    jsonb_build_object('op', 'touch', 'ns', p_ns, 'key', p_key, 'expect', p_token, 'ttlMs', p_ttl_ms),
+    null, p_tenant, coalesce(p_now, clock_timestamp()), p_now is null);
+  return case when (v_verdict -> 'applied')::boolean then (v_verdict ->> 'expiresAt')::timestamptz end;
+end;
+$$;
+comment on function queen.kv_lease_renew_v1(text, text, bigint, bigint, uuid, timestamptz) is
+  'Lets a lease last on from now; NULL when it is lost.';
+
+-- kv_lease_release_v1: gives the lease back.
+--
+-- Result: true; false when the token's lease was over already, and then nothing is changed, whoever has it now.
+-- Race: waits for a guard of the same lease in an open transaction. Errors: as kv_lease_renew_v1.
+create or replace function queen.kv_lease_release_v1(
+  p_ns text, p_key text, p_token bigint,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null) returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault constant text := queen.kv_lease_fault_v1(p_ns, p_key, p_token, '', 1, p_tenant, p_now);
+  v_verdict jsonb;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  v_verdict := queen.kv_op_delete_v1(
+    jsonb_build_object('op', 'delete', 'ns', p_ns, 'key', p_key, 'expect', p_token), null, p_tenant, coalesce(p_now, clock_timestamp()));
+  return (v_verdict -> 'applied')::boolean;
+end;
+$$;
+comment on function queen.kv_lease_release_v1(text, text, bigint, uuid, timestamptz) is
+  'Gives a lease back; false when it was over already.';
+
+-- kv_lease_guard_v1: makes the transaction one that commits only as the holder. Call it in the transaction of the effect.
+--
+-- Result: when the lease ends. It locks the lease's row until the transaction ends, so that whoever would acquire, renew or release it, or
+-- overwrite or delete the row, waits for that. Hence the guarantee: no later holder has the lease before a guarded transaction
+-- has committed or rolled back, even if the lease's time runs out meanwhile; and since the token is still the row's, nobody
+-- had it between acquire and guard either. Reading without the lock would promise nothing: time could run out, and another holder act,
+-- between the read and our commit.
+-- The lock keeps the holder's own renewals waiting, too: guard last, just before commit, or keep the transaction shorter than the
+-- lease. Effects outside this database are not protected, and no token can do it for them.
+-- Race: waits for a renewal that is not committed, and then holds for the row as renewed. Above READ COMMITTED a row that changed after
+-- the snapshot, by a renewal too, is 40001: guard first there.
+-- Errors: 55000 kv_lease_lost when the lease isn't the token's any more: nothing of the transaction can be committed. Else as
+-- kv_lease_renew_v1.
+create or replace function queen.kv_lease_guard_v1(
+  p_ns text, p_key text, p_token bigint,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null) returns timestamptz
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_fault constant text := queen.kv_lease_fault_v1(p_ns, p_key, p_token, '', 1, p_tenant, p_now);
+  v_expires_at timestamptz;
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  -- Who has lost already locks nothing; after a wait the condition is asked once more, of the row that was locked.
+  select kv.expires_at into v_expires_at
+  from queen.kv
+  where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C"
+    and kv.version = p_token and queen.kv_live_v1(kv.expires_at, v_now)
+  for no key update;
+  if not found then
+    perform queen.kv_refuse_v1('kv_lease_lost the lease is over or another''s; nothing of this transaction may be committed');
+  end if;
+  return v_expires_at;
+end;
+$$;
+comment on function queen.kv_lease_guard_v1(text, text, bigint, uuid, timestamptz) is
+  'Locks a lease''s row until the transaction ends, so that nobody else has it before; raises kv_lease_lost when it is lost.';
+
+-- dedupe.sql: which keys of a list are new, remembered for a time.
+--
+--   select queen.kv_dedupe_v1('seen', '{evt_1,evt_2,evt_1}', 86400000);     -- {t,t,f}
+--
+-- A key that is seen is a live row, whatever its value; a new one gets the value true. It is putIfAbsent for thousands of keys in a
+-- few statements, and holds no result: use Once where the effect must happen once, and Dedupe in the effect's own transaction
+-- where skipping a repeat is enough.
+
+-- kv_dedupe_insert_v1: makes rows for keys that had none, in one statement; answers those it made. A key that somebody else made first
+-- is left, without a lock on it.
+create or replace function queen.kv_dedupe_insert_v1(
+  p_ns text, p_keys text[], p_expires_at timestamptz, p_tenant uuid, p_now timestamptz) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_made text[];
+begin
+  with made as (
+    insert into queen.kv (tenant_id, namespace, key, value, version, expires_at, created_at, updated_at)
+    select p_tenant, p_ns, k.key, 'true', nextval('queen.kv_version_seq'), p_expires_at, p_now, p_now
+    from unnest(p_keys) as k (key)
+    order by k.key collate "C" -- the order of the locks
+    on conflict do nothing
+    returning kv.key
+  )
+  select coalesce(array_agg(made.key), '{}') into v_made from made;
+  return v_made;
+end;
+$$;
+comment on function queen.kv_dedupe_insert_v1(text, text[], timestamptz, uuid, timestamptz) is
+  'Makes rows for keys of kv_dedupe_v1 that had none; answers those it made.';
+
+-- kv_dedupe_each_v1: putIfAbsent of each key, in the order they are given; answers those that applied. For lists with expired rows in
+-- them: no one statement could both insert and take over in one order of locks.
+create or replace function queen.kv_dedupe_each_v1(
+  p_ns text, p_keys text[], p_ttl_ms bigint, p_tenant uuid, p_now timestamptz) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_key text;
+  v_made text[] := array[]::text[];
+begin
+  foreach v_key in array coalesce(p_keys, '{}') loop
+    if queen.kv_op_put_v1(
+      jsonb_build_object('op', 'putIfAbsent', 'ns', p_ns, 'key', v_key, 'value', true, 'ttlMs', p_ttl_ms),
+      null, p_tenant, p_now, false) @> '{"applied": true}'
+    then
+      v_made := v_made || v_key;
+    end if;
+  end loop;
+  return v_made;
+end;
+$$;
+comment on function queen.kv_dedupe_each_v1(text, text[], bigint, uuid, timestamptz) is
+  'putIfAbsent of each key, for kv_dedupe_v1; answers those that applied.';
+
+-- kv_dedupe_take_v1: makes the keys that are not there, checked by the caller (kv_dedupe_v1), and answers those it made, each once. It
+-- looks at all of them first, in a statement of its own. What was lost to somebody else meanwhile is looked at again.
+create or replace function queen.kv_dedupe_take_v1(
+  p_ns text, p_keys text[], p_ttl_ms bigint, p_tenant uuid, p_now timestamptz) returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_free text[];
+  v_expired boolean;
+  v_made text[];
+  v_new text[] := array[]::text[];
+begin
+  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
+    with found as materialized (
+      select kv.key, queen.kv_live_v1(kv.expires_at, p_now) as live
+      from queen.kv
+      where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = any (p_keys collate "C")
+    )
+    select coalesce(array_agg(k.key order by k.key), '{}'), coalesce(bool_or(found.key is not null), false)
+    into v_free, v_expired
+    from (select distinct u.key collate "C" as key from unnest(p_keys) as u (key)) as k
+    left join found on found.key = k.key
+    where found.live is not true;
+    if v_free = '{}' then
+      return v_new;
+    elsif v_expired then
+      return v_new || queen.kv_dedupe_each_v1(p_ns, v_free, p_ttl_ms, p_tenant, p_now);
+    end if;
+    v_made := queen.kv_dedupe_insert_v1(p_ns, v_free, queen.kv_expiry_v1(p_now, p_ttl_ms), p_tenant, p_now);
+    v_new := v_new || v_made;
+    if cardinality(v_made) = cardinality(v_free) then
+      return v_new;
+    end if;
+  end loop;
+  perform queen.kv_contended_v1(null);
+end;
+$$;
+comment on function queen.kv_dedupe_take_v1(text, text[], bigint, uuid, timestamptz) is
+  'Makes the keys of kv_dedupe_v1 that are not there, and answers them.';
+
+-- kv_dedupe_v1: says which keys were not there, and remembers them for p_ttl_ms.
+--
+-- Result: a boolean for each input position, in input order: true for a key that is new. Of a key that is named twice the first is
+-- new. A key that is seen keeps its expiry.
+-- Race: a key is new to exactly one of any number of callers, who has it when its transaction commits. The others wait for that
+-- where nothing is committed yet; a key with a committed live row makes nobody wait, and costs no lock and no WAL.
+-- Cost and order: one look at all keys and one INSERT of those without a row, or, when an expired row is among them, a write for each
+-- key; in ascending byte order either way. A key that was lost to somebody meanwhile and is gone again is tried once more, after
+-- keys above it: that alone can be in a deadlock with another call.
+-- Above READ COMMITTED: 40001 for a key that the snapshot can't see or write.
+-- Errors: kv_apply_v1's for names, ttl, tenant and p_now; kv_bad_request for NULL keys; kv_too_many_keys above 4096; 40001
+-- kv_contended.
+create or replace function queen.kv_dedupe_v1(
+  p_ns text, p_keys text[], p_ttl_ms bigint,
+  p_tenant uuid default queen.kv_default_tenant_v1(), p_now timestamptz default null) returns boolean[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := coalesce(p_now, clock_timestamp());
+  v_fault constant text := queen.kv_pattern_fault_v1(p_ns, p_keys, p_ttl_ms, p_tenant, p_now);
+  v_new text[];
+begin
+  if v_fault is not null then
+    perform queen.kv_refuse_v1(v_fault);
+  end if;
+  v_new := queen.kv_dedupe_take_v1(p_ns, p_keys, p_ttl_ms, p_tenant, v_now);
+  if p_now is null and queen.kv_expiry_v1(v_now, p_ttl_ms) <= clock_timestamp() then
+    -- It waited so long that what it wrote is over: stamp it again. The rows are locked by the writes above.
+    update queen.kv set expires_at = queen.kv_expiry_v1(clock_timestamp(), p_ttl_ms)
+    where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = any (v_new collate "C");
+  end if;
+  return coalesce((
+    select array_agg(n.key is not null and p.nth = 1 order by p.ordinality)
+    from (
+      select k.key, k.ordinality, row_number() over (partition by k.key collate "C" order by k.ordinality) as nth
+      from unnest(p_keys) with ordinality as k (key)
+    ) as p
+    left join unnest(v_new) as n (key) on n.key = p.key collate "C"
+  ), '{}');
+end;
+$$;
+comment on function queen.kv_dedupe_v1(text, text[], bigint, uuid, timestamptz) is
+  'Says for each key of a list whether it is new, and remembers it for a time.';
+
 
 -- kv_rows_hidden_v1: whether row-level security can hide rows of queen.kv from whoever asks. A sweeper from whom rows are hidden would
 -- delete nothing and say that all is done, so kv_expire_step_v1 refuses to run for him.
@@ -2387,7 +2849,7 @@ comment on function queen.kv_quota_refresh_v1(uuid[]) is
 -- Nothing is granted to PUBLIC. An operator grants a level to a role with kv_grant_v1, which remembers it, so that a release that
 -- adds a function grants it too (kv_regrant_v1, the last thing an installation does). A level is the least it needs:
 --   reader    SELECT on queen.kv, quotas and usage; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
---   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; Once.
+--   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; the patterns.
 --   sweeper   DELETE, SELECT of the columns that a sweep needs, which are not the values, and the steps. A row lock takes the right
 --             to UPDATE some column: it has that of shard, which is generated and can be set to nothing else.
 --   admin     writer, the quota table, and the steps of a sweep.
@@ -2420,6 +2882,8 @@ begin atomic
     and case
       when p.proname in ('kv_grant_v1', 'kv_grant_level_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
       when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')
+      when p.proname in ('kv_limiter_v1', 'kv_dedupe_v1', 'kv_lease_acquire_v1', 'kv_lease_renew_v1', 'kv_lease_guard_v1',
+                         'kv_lease_release_v1') then p_level collate "C" in ('writer', 'admin')
       when p.proname in ('kv_expire_step_v1', 'kv_expire_guess_v1', 'kv_expire_look_v1', 'kv_expire_hold_v1', 'kv_expire_delete_v1',
         'kv_expire_oldest_v1', 'kv_usage_step_v1', 'kv_sweep_plan_v1', 'kv_sweep_turn_v1', 'kv_must_run_outside_a_transaction_v1', 'kv_sweep_v1') then
         p_level collate "C" in ('sweeper', 'admin')

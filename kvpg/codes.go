@@ -36,6 +36,10 @@ const (
 
 	// ErrOnceLost: the marker that [Once] set was gone when it came to store the result. The transaction is lost.
 	ErrOnceLost Code = "kv_once_lost"
+
+	// ErrLeaseLost: the lease is not this holder's any more. [Lease.Guard] gives it, and the transaction is lost; so does
+	// Hold of package kvpg/lease.
+	ErrLeaseLost Code = "kv_lease_lost"
 )
 
 // The codes of the driver.

@@ -53,6 +53,20 @@
 // of one call in one order, so that such calls can't. Between two calls, and between a call and the caller's own statements,
 // nobody orders the locks: be ready to retry the transaction.
 //
+// # Patterns
+//
+// What most programs want is a function of its own, with its rules in SQL: [Once] runs an effect once a key and replays its
+// result, [Limit] counts hits in fixed windows, [AcquireLease] makes a process the only one for a time (package kvpg/lease
+// holds one while a function runs), and [Dedupe] says which keys of a list are new.
+//
+// # No cached read
+//
+// There is none, and none is planned. A cache in the process answers with what was true some time ago, and everything here decides by
+// what is true now: an expired key is gone at its instant, a marker is seen when it commits and not before, a lease that somebody took
+// is not held. PostgreSQL does not tell a process that a key has changed, and a row read in a transaction may not be
+// shown outside of it. A [Get] is one round trip and one index probe; who can live with an older answer knows best how old it may
+// be, and can keep the [Entry] that long in a map of their own, with its Version to write back against ([ExpectVersion]).
+//
 // # Isolation
 //
 // In READ COMMITTED, PostgreSQL's default, a verdict tells a state that was really committed. Above it an operation that meets

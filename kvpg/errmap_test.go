@@ -30,7 +30,7 @@ func TestMapErrorKeepsEveryCode(t *testing.T) {
 		ErrBadNamespace: "22023", ErrBadKey: "22023", ErrPrefixRequired: "22023", ErrExpiryNotSpecified: "22023",
 		ErrBadTTL: "22023", ErrBadExpect: "22023", ErrBadNumber: "22023", ErrTooManyOps: "22023", ErrTooManyKeys: "22023",
 		ErrGetPrefixNotAllowed: "22023", ErrKeyTooLarge: "22001", ErrValueTooLarge: "22001",
-		ErrContended: "40001", ErrOnceLost: "55000",
+		ErrContended: "40001", ErrOnceLost: "55000", ErrLeaseLost: "55000",
 		"kv_of_a_later_release": "22023",
 	}
 	for code, state := range codes {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -61,7 +60,7 @@ func GetMany(ctx context.Context, db DB, ns Namespace, keys []string) ([]Lookup,
 		return nil, fault
 	}
 	if len(keys) > maxKeys {
-		return nil, refuse(ErrTooManyKeys, strconv.Itoa(len(keys))+" keys; "+strconv.Itoa(maxKeys)+" are allowed")
+		return nil, tooManyKeys(len(keys))
 	}
 	if len(keys) == 0 {
 		return nil, nil

@@ -13,7 +13,7 @@ begin
     errcode = case
       when v_code in ('kv_key_too_large', 'kv_value_too_large') then '22001'
       when v_code = 'kv_contended' then '40001'
-      when v_code = 'kv_once_lost' then '55000'
+      when v_code in ('kv_once_lost', 'kv_lease_lost') then '55000'
       when v_code = 'kv_rows_hidden' then '42501'
       else '22023'
     end,

@@ -98,8 +98,10 @@ func literal(s *string) string {
 // newCall makes the call of a number, for the tenant of the worker that plays it.
 func newCall(s source, tenant string) call {
 	switch n := s.IntN(100); {
-	case n < 80:
+	case n < 72:
 		return applyCall(s, tenant)
+	case n < 80:
+		return patternCall(s, tenant)
 	case n < 90:
 		return onceCall(s, tenant)
 	case n < 95:

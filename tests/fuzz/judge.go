@@ -15,7 +15,7 @@ var sqlStates = map[string]string{
 	"kv_bad_ttl": "22023", "kv_bad_expect": "22023", "kv_bad_number": "22023", "kv_too_many_ops": "22023",
 	"kv_too_many_keys": "22023", "kv_get_prefix_not_allowed_in_transaction": "22023",
 	"kv_key_too_large": "22001", "kv_value_too_large": "22001",
-	"kv_precondition_failed": "23514", "kv_contended": "40001", "kv_once_lost": "55000",
+	"kv_precondition_failed": "23514", "kv_contended": "40001", "kv_once_lost": "55000", "kv_lease_lost": "55000",
 }
 
 // drawsVersion are the codes that come after a version may have been drawn: they are found out while writing.

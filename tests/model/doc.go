@@ -1,4 +1,4 @@
-// Package model is a second implementation of queen.kv_apply_v1, to hold the first one against.
+// Package model is a second implementation of queen.kv_apply_v1 and of limiter, lease and dedupe, to hold the first one against.
 //
 // It is written from the contract alone, in maps and sorted slices: no SQL, no shared table of
 // rules, no code of the driver. It models calls that run one after the other with p_now given,
@@ -7,5 +7,5 @@
 //
 // Versions are the model's own (1, 2, ...): a caller that compares keeps a map from them to the
 // tokens a server gave. The package's tests play random histories against a server, see
-// TestHistories.
+// TestHistories and TestPatternHistories.
 package model

@@ -32,7 +32,7 @@ type killer struct{ folder, run string }
 func (k killer) String() string { return k.folder + " " + k.run }
 
 // mutants are all of them.
-var mutants = slices.Concat(existence, decisions, increments, batches, reads, refusals, once, access,
+var mutants = slices.Concat(existence, decisions, increments, batches, reads, refusals, once, patterns, access,
 	sweeper, driver, transactions, middleware)
 
 // apply gives the file's text with the change made.

@@ -33,6 +33,14 @@ var actions = map[string]struct{ sql, allowed string }{
 	"a replay of Once":   {"select queen.kv_once_begin_v1('n', 'done', 1000)", "writer admin"}, // it writes nothing, and is no reader's
 	"begin, end of Once": {"select queen.kv_once_end_v1('n', 'once', (queen.kv_once_begin_v1('n', 'once', 1000)).token, null)", "writer admin"},
 
+	"limiter":      {"select * from queen.kv_limiter_v1('n', '{limited}', null, 5, 1000)", "writer admin"},
+	"dedupe":       {"select queen.kv_dedupe_v1('n', '{new}', 1000)", "writer admin"},
+	"dedupe, seen": {"select queen.kv_dedupe_v1('n', '{live}', 1000)", "writer admin"}, // it writes nothing, and is no reader's
+	"acquire, renew, guard, release a lease": {`select queen.kv_lease_renew_v1('n', 'lease', l.token, 1000), queen.kv_lease_guard_v1('n', 'lease', l.token),
+		queen.kv_lease_release_v1('n', 'lease', l.token) from queen.kv_lease_acquire_v1('n', 'lease', 'me', 60000) as l`, "writer admin"},
+	"renew a lease":   {"select queen.kv_lease_renew_v1('n', 'lease', 5, 1000)", "writer admin"},
+	"release a lease": {"select queen.kv_lease_release_v1('n', 'lease', 5)", "writer admin"},
+
 	"set a quota":         {"insert into queen.kv_quota (tenant_id, max_rows) values (queen.kv_default_tenant_v1(), 5)", "admin"},
 	"set a quota by call": {"select queen.kv_quota_set_v1(queen.kv_default_tenant_v1(), 5, null)", "admin"},
 	"read quotas":         {"select * from queen.kv_quota", "reader writer sweeper admin"},

@@ -31,6 +31,11 @@ func TestContended(t *testing.T) {
 		`kv_apply_v1('[{"op": "incr", "ns": "n", "key": "absent", "delta": 1, "forever": true}]')`,
 		`kv_apply_v1('[{"op": "touch", "ns": "n", "key": "live", "forever": true}]')`,
 		`kv_once_begin_v1('n', 'absent', 1000)`,
+		`kv_limiter_v1('n', '{absent}', null, 5, 1000)`,
+		`kv_lease_acquire_v1('n', 'absent', 'me', 1000)`,
+		`kv_lease_renew_v1('n', 'live', (select version from queen.kv), 1000)`,
+		`kv_lease_release_v1('n', 'live', (select version from queen.kv))`,
+		`kv_dedupe_v1('n', '{absent}', 1000)`,
 	} {
 		t.Run(c, func(t *testing.T) {
 			var before, after int
@@ -40,7 +45,7 @@ func TestContended(t *testing.T) {
 			if fault != "" {
 				t.Fatal(fault)
 			}
-			if isOp := strings.HasPrefix(c, "kv_apply"); r.code != "kv_contended" || isOp != (r.index != nil && *r.index == 0) {
+			if isOp := strings.HasPrefix(c, "kv_apply") || strings.HasPrefix(c, "kv_limiter"); r.code != "kv_contended" || isOp != (r.index != nil && *r.index == 0) {
 				t.Errorf("%s %s, want kv_contended, and the index of an op", r.code, r.detail)
 			}
 			scan(t, conn, "select nextval('rounds')", nil, &after)

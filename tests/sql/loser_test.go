@@ -83,9 +83,15 @@ func TestLosersLeaveNoTrace(t *testing.T) {
 // wal is what a call writes to the WAL, which EXPLAIN counts for this backend alone.
 func wal(t *testing.T, q queryer, ops string) (records, bytes int64) {
 	t.Helper()
-	var text string
 	quoted := "'" + strings.ReplaceAll(ops, "'", "''") + "'"
-	scan(t, q, "explain (analyze, wal, timing off, format json) select queen.kv_apply_v1("+quoted+")", nil, &text)
+	return walOf(t, q, "queen.kv_apply_v1("+quoted+")")
+}
+
+// walOf is the same of any expression.
+func walOf(t *testing.T, q queryer, expression string) (records, bytes int64) {
+	t.Helper()
+	var text string
+	scan(t, q, "explain (analyze, wal, timing off, format json) select "+expression, nil, &text)
 	var plans []struct {
 		Plan struct {
 			Records int64 `json:"WAL Records"`
@@ -111,5 +117,39 @@ func TestWinnersLeaveATrace(t *testing.T) {
 	scan(t, tx, "select nextval('queen.kv_version_seq')", nil, &after)
 	if noID || records == 0 || bytes == 0 || after != before+2 {
 		t.Errorf("no id: %v, %d WAL records, %d bytes, %d versions", noID, records, bytes, after-before-1)
+	}
+}
+
+// The patterns' losers leave none either: a refused cost, a question, keys that were seen, a lease that another has.
+func TestPatternLosersLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	conn := testdb.New(t, nil).Conn(t)
+	must(t, call(t.Context(), conn, `[{"op": "put", "ns": "n", "key": "a", "value": 7, "ttlSeconds": 3600},
+		{"op": "put", "ns": "n", "key": "s", "value": "s", "forever": true}]`))
+	for expression, want := range map[string]string{
+		"(select bool_or(allowed) from queen.kv_limiter_v1('n', '{a,s,new}', '{1,1,8}', 7, 1000))": "false",
+		"(select bool_and(allowed) from queen.kv_limiter_v1('n', '{a,new}', '{0,0}', 7, 1000))":    "true",
+		"queen.kv_dedupe_v1('n', '{s,a,a}', 1000)":                                                 "{f,f,f}",
+		"(queen.kv_lease_acquire_v1('n', 's', 'me', 1000)).acquired":                               "false",
+		"queen.kv_lease_renew_v1('n', 's', 9223372036854775807, 1000) is null":                     "true",
+		"queen.kv_lease_release_v1('n', 's', 9223372036854775807)":                                 "false",
+	} {
+		t.Run(expression, func(t *testing.T) {
+			if got := evaluate(t.Context(), conn, expression); got != want { // hint bits are set
+				t.Fatalf("%s, want %s", got, want)
+			}
+			tx, err := conn.Begin(t.Context())
+			must(t, err)
+			defer tx.Rollback(t.Context())
+			records, bytes := walOf(t, tx, expression)
+			var noID bool
+			var locks string
+			scan(t, tx, "select pg_current_xact_id_if_assigned() is null", nil, &noID)
+			scan(t, tx, `select coalesce(string_agg(distinct mode, ', '), '') from pg_locks
+				where pid = pg_backend_pid() and relation = 'queen.kv'::regclass and mode <> 'AccessShareLock'`, nil, &locks)
+			if !noID || records != 0 || bytes != 0 || locks != "" {
+				t.Errorf("no transaction id: %v, %d WAL records of %d bytes, locks %q", noID, records, bytes, locks)
+			}
+		})
 	}
 }

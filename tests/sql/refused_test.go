@@ -151,6 +151,7 @@ func TestRefusedOnce(t *testing.T) {
 		{"kv_bad_key", "kv_once_end_v1('n', null, 1, 'x')"},
 		{"kv_value_too_large", "kv_once_end_v1('n', 'k', 1, decode(repeat('00', 48001), 'hex'))"},
 		{"kv_once_lost", "kv_once_end_v1('n', 'k', 0, 'x')"},
+		{"kv_lease_lost", "kv_lease_guard_v1('n', 'k', 1)"},
 		{"kv_once_lost", "kv_once_end_v1('n', 'k', null, null)"},
 	} {
 		t.Run(c.code+" "+c.call, func(t *testing.T) {

@@ -3,7 +3,7 @@
 -- Nothing is granted to PUBLIC. An operator grants a level to a role with kv_grant_v1, which remembers it, so that a release that
 -- adds a function grants it too (kv_regrant_v1, the last thing an installation does). A level is the least it needs:
 --   reader    SELECT on queen.kv, quotas and usage; every function that reads. It may run kv_apply_v1; a write in it fails with 42501.
---   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; Once.
+--   writer    reader, and INSERT, DELETE and UPDATE of everything but a row's identity; the version sequence; the patterns.
 --   sweeper   DELETE, SELECT of the columns that a sweep needs, which are not the values, and the steps. A row lock takes the right
 --             to UPDATE some column: it has that of shard, which is generated and can be set to nothing else.
 --   admin     writer, the quota table, and the steps of a sweep.
@@ -36,6 +36,8 @@ begin atomic
     and case
       when p.proname in ('kv_grant_v1', 'kv_grant_level_v1', 'kv_regrant_v1', 'kv_level_functions_v1') then false
       when p.proname in ('kv_once_begin_v1', 'kv_once_end_v1') then p_level collate "C" in ('writer', 'admin')
+      when p.proname in ('kv_limiter_v1', 'kv_dedupe_v1', 'kv_lease_acquire_v1', 'kv_lease_renew_v1', 'kv_lease_guard_v1',
+                         'kv_lease_release_v1') then p_level collate "C" in ('writer', 'admin')
       when p.proname in ('kv_expire_step_v1', 'kv_expire_guess_v1', 'kv_expire_look_v1', 'kv_expire_hold_v1', 'kv_expire_delete_v1',
         'kv_expire_oldest_v1', 'kv_usage_step_v1', 'kv_sweep_plan_v1', 'kv_sweep_turn_v1', 'kv_must_run_outside_a_transaction_v1', 'kv_sweep_v1') then
         p_level collate "C" in ('sweeper', 'admin')
