@@ -42,6 +42,11 @@ var checks = []check{
 	{"once_options", onceOptions},
 	{"run_tx", runTx},
 	{"once_tx", onceTx},
+	{"limit", limit},
+	{"limit_many", limitMany},
+	{"lease", lease},
+	{"lease_guard", leaseGuard},
+	{"dedupe", dedupe},
 }
 
 // run runs the list over handles on one database, a handle after the other or some at once.
