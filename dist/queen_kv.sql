@@ -251,15 +251,18 @@ begin atomic
 end;
 comment on function queen.kv_time_v1(timestamptz) is 'RFC 3339 in UTC with six decimals and Z.';
 
--- kv_row_v1: a row as getMany and getPrefix show it.
+-- kv_row_v1: a row as getMany and getPrefix show it, as the text of a JSON object: a result of many rows is put together as text
+-- and becomes jsonb once. p_value is the text of the value; NULL leaves it out.
 create or replace function queen.kv_row_v1(
-  p_key text, p_value jsonb, p_version bigint, p_expires_at timestamptz, p_updated_at timestamptz) returns jsonb
+  p_key text, p_value text, p_version bigint, p_expires_at timestamptz, p_updated_at timestamptz) returns text
 language sql stable parallel safe
 begin atomic
-  select jsonb_build_object('key', p_key, 'value', p_value, 'version', p_version,
-    'expiresAt', queen.kv_time_v1(p_expires_at), 'updatedAt', queen.kv_time_v1(p_updated_at));
+  select '{"key": ' || to_json(p_key)::text || coalesce(', "value": ' || p_value, '') || ', "version": ' || p_version::text
+    || ', "expiresAt": ' || coalesce('"' || queen.kv_time_v1(p_expires_at) || '"', 'null')
+    || ', "updatedAt": "' || queen.kv_time_v1(p_updated_at) || '"}';
 end;
-comment on function queen.kv_row_v1(text, jsonb, bigint, timestamptz, timestamptz) is 'A row as getMany and getPrefix show it.';
+comment on function queen.kv_row_v1(text, text, bigint, timestamptz, timestamptz) is
+  'A row as getMany and getPrefix show it, as text.';
 
 -- kv_verdict_v1: the result of a write op. p_reason NULL: it applied. An absent row is value NULL, version 0, no expiry.
 create or replace function queen.kv_verdict_v1(
@@ -354,6 +357,11 @@ as $$
 begin
   if jsonb_typeof(p_keys) is distinct from 'array' then
     return 'kv_bad_request keys must be an array of strings';
+  end if;
+  -- Mostly all are good, which is cheaper to ask of all at once.
+  if not jsonb_path_exists(p_keys, 'strict $[*] ? (@.type() != "string" || @ == "")')
+     and queen.kv_limit_v1('key_bytes') >= (select max(octet_length(e.key)) from jsonb_array_elements_text(p_keys) as e (key)) then
+    return null;
   end if;
   return (
     select f.fault || ' (keys, position ' || f.position - 1 || ')'
@@ -810,6 +818,7 @@ declare
   v_seen record;
   v_version bigint;
   v_round integer := 1;
+  v_text text;
 begin
   -- One op at the clock's own time is what most calls are: the rules of a call as a whole can't refuse it.
   if p_now is null and p_tenant is not null and jsonb_typeof(p_ops) = 'array' and jsonb_array_length(p_ops) = 1 then
@@ -889,8 +898,15 @@ begin
     when '"delete"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_delete_v1(v_op, 0, p_tenant, v_now));
+    when '"getMany"' then
+      perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      if queen.kv_op_keys_v1(v_op) <= queen.kv_limit_v1('keys_in_wire') then
+        select r.result into v_text from queen.kv_op_get_many_v1(v_op, 0, p_tenant, v_now, queen.kv_limit_v1('read_bytes')) as r;
+        return ('[' || v_text || ']')::jsonb;
+      end if;
+      return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire); -- which refuses too many keys
     else
-      -- getMany and getPrefix, and what is no op at all, which is refused there.
+      -- getPrefix, and what is no op at all, which is refused there.
       return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
   end case;
 end;
@@ -1278,39 +1294,43 @@ comment on function queen.kv_op_touch_v1(jsonb, integer, uuid, timestamptz, bool
 -- first one always; what is cut is in neither list, and truncated says so.
 --
 -- The statement gives the missing keys first and then the rows, whose values are detoasted one by one as the loop reads
--- them, so that reading stops (but for the loop's read-ahead of 50 rows) where the budget ends. The inner query is fenced by
--- OFFSET 0: the sort must see values that are still in their TOAST form.
+-- them, so that reading stops (but for the loop's read-ahead of 50 rows) where the budget ends. The inner queries are fenced by
+-- OFFSET 0: the sort must see values that are still in their TOAST form, and each becomes text once. The result is text, which
+-- the caller makes jsonb once.
 create or replace function queen.kv_op_get_many_v1(
-  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, inout p_budget bigint, out result jsonb)
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, inout p_budget bigint, out result text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_ns constant text := p_op ->> 'ns';
-  v_rows jsonb[] := '{}';
+  v_rows text[] := '{}';
   v_missing jsonb[] := '{}';
   v_truncated boolean := false;
   v_row record;
 begin
   for v_row in
-    select f.key, f.is_live,
-      case when f.is_live then queen.kv_row_v1(f.key, f.value, f.version, f.expires_at, f.updated_at) end as shown,
-      case when f.is_live then octet_length(f.value::text) end as size
+    select f.key, octet_length(f.value) as size,
+      queen.kv_row_v1(f.key, f.value, f.version, f.expires_at, f.updated_at) as shown -- NULL where nothing is alive
     from (
-      select k.key, kv.value, kv.version, kv.expires_at, kv.updated_at, kv.key is not null as is_live
+      select s.key, s.value::text as value, s.version, s.expires_at, s.updated_at
       from (
-        select e.key collate "C" as key, min(e.position) as position
-        from jsonb_array_elements_text(p_op -> 'keys') with ordinality as e (key, position)
-        group by e.key collate "C"
-      ) as k
-      left join queen.kv
-        on kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = k.key
-        and queen.kv_live_v1(kv.expires_at, p_now)
-      order by kv.key is not null, case when kv.key is null then k.position end, k.key
+        select k.key, kv.value, kv.version, kv.expires_at, kv.updated_at
+        from (
+          select e.key collate "C" as key, min(e.position) as position
+          from jsonb_array_elements_text(p_op -> 'keys') with ordinality as e (key, position)
+          group by e.key collate "C"
+        ) as k
+        left join queen.kv
+          on kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C" and kv.key = k.key
+          and queen.kv_live_v1(kv.expires_at, p_now)
+        order by kv.key is not null, case when kv.key is null then k.position end, k.key
+        offset 0
+      ) as s
       offset 0
     ) as f
   loop
-    if not v_row.is_live then
+    if v_row.shown is null then
       v_missing := v_missing || to_jsonb(v_row.key);
     elsif p_budget > 0 or v_rows = '{}' then
       v_rows := v_rows || v_row.shown;
@@ -1320,12 +1340,12 @@ begin
       exit;
     end if;
   end loop;
-  result := jsonb_build_object('index', p_index, 'op', 'getMany',
-    'rows', to_jsonb(v_rows), 'missing', to_jsonb(v_missing), 'truncated', v_truncated);
+  result := '{"index": ' || p_index || ', "op": "getMany", "rows": [' || array_to_string(v_rows, ', ') || '], "missing": '
+    || to_jsonb(v_missing)::text || ', "truncated": ' || to_jsonb(v_truncated)::text || '}';
 end;
 $$;
 comment on function queen.kv_op_get_many_v1(jsonb, integer, uuid, timestamptz, bigint) is
-  'The op getMany of kv_apply_v1, already checked; answers the result and what is left of the read budget.';
+  'The op getMany of kv_apply_v1, already checked; answers the result, as text, and what is left of the read budget.';
 
 -- kv_op_get_prefix_v1: the op getPrefix, checked by the caller (kv_apply_v1).
 --
@@ -1334,9 +1354,11 @@ comment on function queen.kv_op_get_many_v1(jsonb, integer, uuid, timestamptz, b
 -- always comes with a nextAfter that leads on.
 --
 -- starts_with decides; the two bounds only drive the primary key. They are plain variables, so that they are index conditions
--- in a generic plan too, and the lower one is greatest(prefix, after): the last page costs what the first does.
+-- in a generic plan too, and the lower one is greatest(prefix, after): the last page costs what the first does. Values become
+-- text one by one as the loop reads them, in a fenced query (OFFSET 0), once. The result is text, which the caller makes jsonb
+-- once.
 create or replace function queen.kv_op_get_prefix_v1(
-  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, inout p_budget bigint, out result jsonb)
+  p_op jsonb, p_index integer, p_tenant uuid, p_now timestamptz, inout p_budget bigint, out result text)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -1348,38 +1370,42 @@ declare
   v_to constant text := queen.kv_prefix_end_v1(v_prefix);
   v_limit constant integer := queen.kv_page_limit_v1(p_op -> 'limit');
   v_keys_only constant boolean := p_op @> '{"keysOnly": true}';
-  v_rows jsonb[] := '{}';
+  v_rows text[] := '{}';
   v_next_after text;
   v_truncated boolean := false;
   v_row record;
 begin
   for v_row in
-    select kv.key,
-      case when v_keys_only then queen.kv_row_v1(kv.key, null, kv.version, kv.expires_at, kv.updated_at) - 'value'
-           else queen.kv_row_v1(kv.key, kv.value, kv.version, kv.expires_at, kv.updated_at) end as shown,
-      case when v_keys_only then 0 else octet_length(kv.value::text) end as size
-    from queen.kv
-    where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C"
-      and kv.key >= v_from collate "C" and kv.key < v_to collate "C"
-      and kv.key <> v_after collate "C"
-      and starts_with(kv.key, v_prefix)
-      and queen.kv_live_v1(kv.expires_at, p_now)
-    order by kv.key
-    limit v_limit + 1
+    select f.key, octet_length(f.value) as size, queen.kv_row_v1(f.key, f.value, f.version, f.expires_at, f.updated_at) as shown
+    from (
+      select s.key, case when not v_keys_only then s.value::text end as value, s.version, s.expires_at, s.updated_at
+      from (
+        select kv.key, kv.value, kv.version, kv.expires_at, kv.updated_at
+        from queen.kv
+        where kv.tenant_id = p_tenant and kv.namespace = v_ns collate "C"
+          and kv.key >= v_from collate "C" and kv.key < v_to collate "C"
+          and kv.key <> v_after collate "C"
+          and starts_with(kv.key, v_prefix)
+          and queen.kv_live_v1(kv.expires_at, p_now)
+        order by kv.key
+        limit v_limit + 1
+      ) as s
+      offset 0
+    ) as f
   loop
     v_truncated := cardinality(v_rows) = v_limit
                 or p_budget <= 0 and not v_keys_only and v_rows <> '{}';
     exit when v_truncated;
     v_rows := v_rows || v_row.shown;
     v_next_after := v_row.key;
-    p_budget := p_budget - v_row.size;
+    p_budget := p_budget - coalesce(v_row.size, 0);
   end loop;
-  result := jsonb_build_object('index', p_index, 'op', 'getPrefix', 'rows', to_jsonb(v_rows), 'truncated', v_truncated,
-    'nextAfter', case when v_truncated then v_next_after end);
+  result := '{"index": ' || p_index || ', "op": "getPrefix", "rows": [' || array_to_string(v_rows, ', ') || '], "truncated": '
+    || to_json(v_truncated)::text || ', "nextAfter": ' || coalesce(case when v_truncated then to_json(v_next_after)::text end, 'null') || '}';
 end;
 $$;
 comment on function queen.kv_op_get_prefix_v1(jsonb, integer, uuid, timestamptz, bigint) is
-  'The op getPrefix of kv_apply_v1, already checked; answers the result and what is left of the read budget.';
+  'The op getPrefix of kv_apply_v1, already checked; answers the result, as text, and what is left of the read budget.';
 
 -- kv_put_batch_v1: several unconditional puts of distinct keys in one statement, checked by the caller (kv_apply_v1), with exactly
 -- the answers of kv_op_put_v1 one after the other. Answers the results in input order.
@@ -1478,10 +1504,10 @@ begin
   foreach v_index in array v_set_reads loop
     v_op := p_ops -> v_index;
     if v_op ->> 'op' = 'getMany' then
-      select r.p_budget, r.result into v_budget, v_result
+      select r.p_budget, r.result::jsonb into v_budget, v_result
       from queen.kv_op_get_many_v1(v_op, v_index, p_tenant, p_now, v_budget) as r;
     else
-      select r.p_budget, r.result into v_budget, v_result
+      select r.p_budget, r.result::jsonb into v_budget, v_result
       from queen.kv_op_get_prefix_v1(v_op, v_index, p_tenant, p_now, v_budget) as r;
     end if;
     v_results[v_index + 1] := v_result;

@@ -117,6 +117,7 @@ declare
   v_seen record;
   v_version bigint;
   v_round integer := 1;
+  v_text text;
 begin
   -- One op at the clock's own time is what most calls are: the rules of a call as a whole can't refuse it.
   if p_now is null and p_tenant is not null and jsonb_typeof(p_ops) = 'array' and jsonb_array_length(p_ops) = 1 then
@@ -196,8 +197,15 @@ begin
     when '"delete"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       return jsonb_build_array(queen.kv_op_delete_v1(v_op, 0, p_tenant, v_now));
+    when '"getMany"' then
+      perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
+      if queen.kv_op_keys_v1(v_op) <= queen.kv_limit_v1('keys_in_wire') then
+        select r.result into v_text from queen.kv_op_get_many_v1(v_op, 0, p_tenant, v_now, queen.kv_limit_v1('read_bytes')) as r;
+        return ('[' || v_text || ']')::jsonb;
+      end if;
+      return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire); -- which refuses too many keys
     else
-      -- getMany and getPrefix, and what is no op at all, which is refused there.
+      -- getPrefix, and what is no op at all, which is refused there.
       return queen.kv_apply_batch_v1(p_ops, p_tenant, v_now, p_now is null, p_in_wire);
   end case;
 end;

@@ -40,7 +40,7 @@ var textCalls = []textCall{
 		"kv_unknown_field the op get knows no field named B"},
 	{"kv_plain_expiry_v1", "ns", "key", "", `queen.kv_plain_expiry_v1('{"ns": "n", "key": "k", "ttlMs": 1}', many)`, "true"},
 	{"kv_plain_expiry_v1", "ns", "KEY", "", `queen.kv_plain_expiry_v1('{"ns": "n", "key": "k", "forever": true}', many)`, "false"},
-	{"kv_row_v1", "K", "", "", "queen.kv_row_v1(a, '1', 1, null, null) -> 'key'", `"K"`},
+	{"kv_row_v1", "K", "", "", "queen.kv_row_v1(a, '1', 1, null, '2030-01-01Z')::jsonb -> 'key'", `"K"`},
 	{"kv_verdict_v1", "exists", "", "", `queen.kv_verdict_v1('{"op": "put"}', 0, a, '1', 1, null) -> 'reason'`, `"exists"`},
 	{"kv_lost_v1", "exists", "", "", `queen.kv_lost_v1('{"op": "put"}', 0, a, '1', 1, null) -> 'reason'`, `"exists"`},
 	{"kv_lost_v1", "exists", "", "", `queen.kv_lost_v1('{"op": "put", "required": true}', 0, a, '1', 1, null)`, "23514 kv_precondition_failed"},

@@ -35,7 +35,7 @@ var reads = []mutant{
 	{
 		name: "after inclusive", file: "sql/ops/kv_op_get_prefix_v1.sql",
 		old: `
-      and kv.key <> v_after collate "C"`, new: ``,
+          and kv.key <> v_after collate "C"`, new: ``,
 		why:    "after is exclusive",
 		killer: killer{"tests/conformance", "TestPlain/^getPrefix"},
 	},
@@ -71,11 +71,11 @@ var reads = []mutant{
 	},
 	{
 		name: "getMany, rows by the database's collation", file: "sql/ops/kv_op_get_many_v1.sql",
-		old: `        select e.key collate "C" as key, min(e.position) as position
-        from jsonb_array_elements_text(p_op -> 'keys') with ordinality as e (key, position)
-        group by e.key collate "C"`, new: `        select e.key as key, min(e.position) as position
-        from jsonb_array_elements_text(p_op -> 'keys') with ordinality as e (key, position)
-        group by e.key`,
+		old: `          select e.key collate "C" as key, min(e.position) as position
+          from jsonb_array_elements_text(p_op -> 'keys') with ordinality as e (key, position)
+          group by e.key collate "C"`, new: `          select e.key as key, min(e.position) as position
+          from jsonb_array_elements_text(p_op -> 'keys') with ordinality as e (key, position)
+          group by e.key`,
 		why:    "rows come in byte order in every database",
 		killer: killer{"tests/conformance", "TestProviders"},
 	},

@@ -10,14 +10,14 @@ import (
 
 // explained are findings of plpgsql_check that are right as a remark and wrong as a fault.
 var explained = []struct{ function, finding, because string }{
-	{"kv_apply_v1", "control reached end of function without RETURN", "a checked op is one of the CASE's, which raises otherwise"},
 	{"kv_op_put_v1", "control reached end of function without RETURN", "the last statement, kv_refuse_v1, always raises"},
 	{"kv_op_delete_v1", "control reached end of function without RETURN", "as in kv_op_put_v1"},
 	{"kv_dedupe_take_v1", "control reached end of function without RETURN", "as in kv_op_put_v1"},
 	{"kv_op_incr_v1", "control reached end of function without RETURN", "as in kv_op_put_v1"},
 	{"kv_op_touch_v1", "control reached end of function without RETURN", "as in kv_op_put_v1"},
 	{"kv_op_get_many_v1", `cast "text" value to "jsonb[]" type`, "the constant '{}', cast once a call"},
-	{"kv_op_get_prefix_v1", `cast "text" value to "jsonb[]" type`, "the constant '{}', cast once a call"},
+	{"kv_op_get_many_v1", `cast "text" value to "text[]" type`, "the constant '{}', cast once a call"},
+	{"kv_op_get_prefix_v1", `cast "text" value to "text[]" type`, "the constant '{}', cast once a call"},
 }
 
 // TestPlpgsqlCheck has the extension plpgsql_check look through every function: names and types that only a run would find

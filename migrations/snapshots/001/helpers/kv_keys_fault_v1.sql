@@ -7,6 +7,11 @@ begin
   if jsonb_typeof(p_keys) is distinct from 'array' then
     return 'kv_bad_request keys must be an array of strings';
   end if;
+  -- Mostly all are good, which is cheaper to ask of all at once.
+  if not jsonb_path_exists(p_keys, 'strict $[*] ? (@.type() != "string" || @ == "")')
+     and queen.kv_limit_v1('key_bytes') >= (select max(octet_length(e.key)) from jsonb_array_elements_text(p_keys) as e (key)) then
+    return null;
+  end if;
   return (
     select f.fault || ' (keys, position ' || f.position - 1 || ')'
     from (

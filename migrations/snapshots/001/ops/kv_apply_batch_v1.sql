@@ -48,10 +48,10 @@ begin
   foreach v_index in array v_set_reads loop
     v_op := p_ops -> v_index;
     if v_op ->> 'op' = 'getMany' then
-      select r.p_budget, r.result into v_budget, v_result
+      select r.p_budget, r.result::jsonb into v_budget, v_result
       from queen.kv_op_get_many_v1(v_op, v_index, p_tenant, p_now, v_budget) as r;
     else
-      select r.p_budget, r.result into v_budget, v_result
+      select r.p_budget, r.result::jsonb into v_budget, v_result
       from queen.kv_op_get_prefix_v1(v_op, v_index, p_tenant, p_now, v_budget) as r;
     end if;
     v_results[v_index + 1] := v_result;
