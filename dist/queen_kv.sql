@@ -610,6 +610,15 @@ end;
 comment on function queen.kv_names_path_v1() is
   'A jsonpath that holds for an object with a namespace''s form as ns and a string that is not empty as key.';
 
+-- kv_plain_names_v1: true for a good namespace and a good key, in few steps; false and NULL say nothing (see kv_plain_op_v1).
+create or replace function queen.kv_plain_names_v1(p_ns text, p_key text) returns boolean
+language sql stable parallel safe
+begin atomic
+  select octet_length(p_ns) <= queen.kv_limit_v1('namespace_bytes') and p_ns ~ queen.kv_namespace_form_v1() collate "C"
+     and octet_length(p_key) between 1 and queen.kv_limit_v1('key_bytes');
+end;
+comment on function queen.kv_plain_names_v1(text, text) is 'True for a good namespace and a good key; false and NULL say nothing.';
+
 -- kv_plain_op_v1: whether an op has good names and is not nested deep. A part of kv_plain_get_v1, kv_plain_put_v1 and kv_plain_incr_v1,
 -- which ask the rules of the most usual ops in one inlined expression of few steps, so that kv_op_fault_v1, which costs more than
 -- all the rest of such an op, need not be called. They say true or nothing: an op for which they are false or NULL goes the
@@ -1605,32 +1614,6 @@ begin atomic
 end;
 comment on function queen.kv_once_fault_v1(text, text, uuid, timestamptz) is 'NULL for good arguments of Once, else the fault.';
 
--- kv_once_look_v1: reads the key's row, in a statement of its own, for kv_once_begin_v1. state is NULL when nothing is alive; seen
--- says that there is a row all the same.
-create or replace function queen.kv_once_look_v1(
-  p_ns text, p_key text, p_fingerprint bytea, p_tenant uuid, p_now timestamptz,
-  out state text, out seen boolean, out result bytea, out is_error boolean)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_row record;
-begin
-  select kv.value, kv.expires_at into v_row
-  from queen.kv
-  where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C";
-  seen := found;
-  if seen then
-    state := queen.kv_once_state_v1(v_row.value, v_row.expires_at, p_now, pg_current_xact_id_if_assigned(), p_fingerprint);
-    if state = 'replay' then
-      result := decode(v_row.value ->> 'result', 'base64');
-      is_error := (v_row.value -> 'isError')::boolean;
-    end if;
-  end if;
-end;
-$$;
-comment on function queen.kv_once_look_v1(text, text, bytea, uuid, timestamptz) is 'What the key''s row says now to a caller of Once.';
-
 -- kv_once_begin_v1: the first half of Once.
 --
 -- Result: state and, for run, the token that kv_once_end_v1 needs; for replay, result and is_error of the first run (result is
@@ -1649,38 +1632,50 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := coalesce(p_now, clock_timestamp());
-  v_fault constant text := coalesce(
-    queen.kv_once_fault_v1(p_ns, p_key, p_tenant, p_now), queen.kv_expiry_fault_v1(jsonb_build_object('ttlMs', p_ttl_ms)));
+  v_fault text;
+  v_row record;
+  v_seen boolean;
   v_lock bigint;
-  v_look record;
   v_got_lock boolean := true;
   v_marker jsonb;
   v_expires_at timestamptz;
 begin
-  if v_fault is not null then
-    perform queen.kv_refuse_v1(v_fault);
+  if (p_now is null and p_tenant is not null and queen.kv_plain_names_v1(p_ns, p_key)
+      and p_ttl_ms between 1 and queen.kv_limit_v1('ttl_ms')) is not true then
+    v_fault := coalesce(
+      queen.kv_once_fault_v1(p_ns, p_key, p_tenant, p_now), queen.kv_expiry_fault_v1(jsonb_build_object('ttlMs', p_ttl_ms)));
+    if v_fault is not null then
+      perform queen.kv_refuse_v1(v_fault);
+    end if;
   end if;
 
-  v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
-  if v_look.state is null then
-    v_lock := queen.kv_once_lock_v1(p_tenant, p_ns, p_key);
-    if coalesce(p_wait, true) then
-      perform pg_advisory_xact_lock_shared(v_lock);
-    else
-      v_got_lock := pg_try_advisory_xact_lock(v_lock);
+  -- The first look takes no lock; a round of writing follows each of the others.
+  for v_round in 0 .. queen.kv_limit_v1('rounds') loop
+    select kv.value, kv.expires_at into v_row
+    from queen.kv
+    where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C";
+    v_seen := found;
+    if v_seen then
+      state := queen.kv_once_state_v1(v_row.value, v_row.expires_at, v_now, pg_current_xact_id_if_assigned(), p_fingerprint);
+      if state is not null then
+        token := null; -- one may have been drawn in an earlier round
+        if state = 'replay' then
+          result := decode(v_row.value ->> 'result', 'base64');
+          is_error := (v_row.value -> 'isError')::boolean;
+        end if;
+        return;
+      end if;
     end if;
-    v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
-  end if;
 
-  for v_round in 1 .. queen.kv_limit_v1('rounds') loop
-    if v_look.state is not null then
-      state := v_look.state;
-      token := null; -- one may have been drawn in an earlier round
-      result := v_look.result;
-      is_error := v_look.is_error;
-      return;
-    end if;
-    if not v_got_lock then
+    if v_round = 0 then
+      v_lock := queen.kv_once_lock_v1(p_tenant, p_ns, p_key);
+      if coalesce(p_wait, true) then
+        perform pg_advisory_xact_lock_shared(v_lock);
+      else
+        v_got_lock := pg_try_advisory_xact_lock(v_lock);
+      end if;
+      continue;
+    elsif not v_got_lock then
       state := 'busy';
       return;
     end if;
@@ -1689,7 +1684,7 @@ begin
     v_expires_at := queen.kv_expiry_v1(coalesce(p_now, clock_timestamp()), p_ttl_ms);
     v_marker := jsonb_build_object('once', 'pending', 'xid', pg_current_xact_id()::text, 'ttlMs', p_ttl_ms,
       'fingerprint', queen.kv_once_fingerprint_v1(p_fingerprint));
-    if v_look.seen then
+    if v_seen then
       update queen.kv set
         value = v_marker, version = token, expires_at = v_expires_at, created_at = v_now, updated_at = v_now
       where kv.tenant_id = p_tenant and kv.namespace = p_ns collate "C" and kv.key = p_key collate "C"
@@ -1703,7 +1698,6 @@ begin
       state := 'run';
       return;
     end if;
-    v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
   end loop;
   perform queen.kv_contended_v1(null);
 end;
@@ -1727,19 +1721,24 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := coalesce(p_now, clock_timestamp());
-  v_fault constant text := queen.kv_once_fault_v1(p_ns, p_key, p_tenant, p_now);
+  v_fault text;
   v_done jsonb;
   v_version bigint;
 begin
-  if v_fault is not null then
-    perform queen.kv_refuse_v1(v_fault);
+  if (p_now is null and p_tenant is not null and queen.kv_plain_names_v1(p_ns, p_key)) is not true then
+    v_fault := queen.kv_once_fault_v1(p_ns, p_key, p_tenant, p_now);
+    if v_fault is not null then
+      perform queen.kv_refuse_v1(v_fault);
+    end if;
   end if;
   if octet_length(p_result) > queen.kv_limit_v1('once_result_bytes') then
     perform queen.kv_refuse_v1('kv_value_too_large a result of Once must be at most 48000 bytes; store it elsewhere, or pass NULL to store "done" alone');
   end if;
   v_done := jsonb_build_object('once', 'done', 'result', translate(encode(p_result, 'base64'), E'\n', ''),
     'isError', coalesce(p_is_error, false));
-  if queen.kv_value_fault_v1(v_done || jsonb_build_object('fingerprint', repeat('0', 64))) is not null then
+  -- Base64 makes 4 bytes of 3, and what is around it is less than 200: only a ceiling below the default's can be met.
+  if octet_length(p_result) * 4 / 3 + 200 > queen.kv_limit_v1('value_bytes')
+     and queen.kv_value_fault_v1(v_done || jsonb_build_object('fingerprint', repeat('0', 64))) is not null then
     perform queen.kv_refuse_v1('kv_value_too_large the result of Once is above the value ceiling of this installation; store it elsewhere, or pass NULL to store "done" alone');
   end if;
   v_version := nextval('queen.kv_version_seq');

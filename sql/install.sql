@@ -30,6 +30,7 @@
 {{ template "helpers/kv_unknown_field_fault_v1.sql" . }}
 {{ template "helpers/kv_op_fault_v1.sql" . }}
 {{ template "helpers/kv_names_path_v1.sql" . }}
+{{ template "helpers/kv_plain_names_v1.sql" . }}
 {{ template "helpers/kv_plain_op_v1.sql" . }}
 {{ template "helpers/kv_plain_expiry_v1.sql" . }}
 {{ template "helpers/kv_plain_get_v1.sql" . }}

@@ -16,10 +16,9 @@ var once = []mutant{
 	},
 	{
 		name: "not read again", file: "sql/patterns/once.sql",
-		old: `    end if;
-    v_look := queen.kv_once_look_v1(p_ns, p_key, p_fingerprint, p_tenant, v_now);
-  end if;`, new: `    end if;
-  end if;`,
+		old: `      continue;
+    elsif not v_got_lock then`, new: `    end if;
+    if not v_got_lock then`,
 		why:    "who has the lock reads again, and only then inserts",
 		killer: killer{"tests/races", "TestOnceReadsAgain"},
 	},
