@@ -53,10 +53,12 @@ func (s *settings) fail(w http.ResponseWriter, r *http.Request, first *response,
 
 // problemOf tells the client about an error as much as helps it, and nothing of the database.
 func problemOf(err error) Problem {
+	var ofHandler handlerFailure
+	own := !errors.As(err, &ofHandler) // what a Once of the handler's says is about another key
 	switch {
-	case errors.Is(err, kvpg.ErrOnceBusy):
+	case own && errors.Is(err, kvpg.ErrOnceBusy):
 		return newProblem(CodeKeyInFlight, "A request with this Idempotency-Key is still running.")
-	case errors.Is(err, kvpg.ErrOnceMismatch):
+	case own && errors.Is(err, kvpg.ErrOnceMismatch):
 		return newProblem(CodeKeyReused, "This Idempotency-Key came before, with another method, path, query or body.")
 	case errors.Is(err, kvpg.ErrCommitUnknown):
 		return newProblem(CodeOutcomeUnknown, "Whether the request was done is not known. Send it again with the same Idempotency-Key.")
@@ -64,7 +66,7 @@ func problemOf(err error) Problem {
 		return newProblem(CodeUnavailable, "The request was not done. Send it again with the same Idempotency-Key.")
 	}
 	for _, untold := range []error{errNotOurs, kvpg.ErrOnceUnfinished, kvpg.ErrOnceForeign, kvpg.ErrOnceStoredError} {
-		if errors.Is(err, untold) {
+		if own && errors.Is(err, untold) {
 			return newProblem(CodeInternal, "The outcome of an earlier request with this Idempotency-Key can't be told.")
 		}
 	}

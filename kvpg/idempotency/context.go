@@ -15,6 +15,11 @@ type call struct {
 	failed error // what the handler gave to Fail
 }
 
+// handlerFailure marks what the handler gave to Fail. It says nothing about the key of the request, whatever it is.
+type handlerFailure struct{ error }
+
+func (e handlerFailure) Unwrap() error { return e.error }
+
 type callKey struct{}
 
 func callOf(ctx context.Context) *call {

@@ -167,7 +167,7 @@ func (h *handler[T]) run(ctx context.Context, tx T, w http.ResponseWriter, r *ht
 	h.report(r, "the handler", rec.fault)
 	switch {
 	case c.failed != nil:
-		return p, nil, c.failed
+		return p, nil, handlerFailure{c.failed}
 	case err != nil:
 		return nil, nil, err
 	case !h.Store(p.status):

@@ -3,6 +3,7 @@ package idempotency_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -83,6 +84,27 @@ func TestFail(t *testing.T) {
 				t.Errorf("the client is shown the error: %s", got.body)
 			}
 			a.reported(t, broken.Error())
+			a.healed(t)
+		})
+	}
+}
+
+// What a Once of the handler's own says about another key is an error like any other: it is reported, and the client is told
+// neither that its request is running nor that its key was used.
+func TestFailWithTheVerdictOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	for _, verdict := range []error{kvpg.ErrOnceBusy, kvpg.ErrOnceMismatch, kvpg.ErrOnceUnfinished, kvpg.ErrOnceForeign} {
+		t.Run(verdict.Error(), func(t *testing.T) {
+			t.Parallel()
+			a := start(t, overPool, nil, failingFirst(t, func(_ http.ResponseWriter, r *http.Request) {
+				idempotency.Fail(r.Context(), fmt.Errorf("another key: %w", verdict))
+			}))
+			got := a.send(t, request{})
+			expect(t, got, http.StatusInternalServerError, idempotency.CodeInternal, false)
+			if strings.Contains(got.body, "Idempotency-Key") {
+				t.Errorf("the client is told about its key: %s", got.body)
+			}
+			a.reported(t, "another key: "+verdict.Error())
 			a.healed(t)
 		})
 	}
