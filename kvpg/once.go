@@ -32,8 +32,9 @@ type OnceOptions struct {
 	//	},
 	//
 	// What another try may heal is never stored, and StoreError not asked about it: SQLSTATE 40001, 40P01, 55P03 and 57014,
-	// an aborted transaction (25P02, whose cause nobody knows any more), lost connections (to whatever server), and a context that
-	// has ended. They are recognised with errors.As, so wrap them with %w. A panic is never stored either.
+	// class 53 (no room: too many connections, a full disk), an aborted transaction (25P02, whose cause nobody knows any more),
+	// connections that are lost or can't be made (to whatever server), [ErrOnceBusy], [ErrLeaseLost] and [ErrCommitUnknown] of calls
+	// in the function, and a context that has ended. They are recognised with errors.As, so wrap them with %w. A panic is never stored either.
 	//
 	// It costs two round trips (savepoint and release), and a third for an error.
 	StoreError func(err error) (stored []byte, ok bool)

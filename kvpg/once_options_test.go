@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -124,8 +125,10 @@ func TestOnceNeverStored(t *testing.T) {
 	never := map[string]error{
 		"cancelled": context.Canceled, "deadline": fmt.Errorf("calling: %w", context.DeadlineExceeded),
 		"no connection": err, "broken": fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), "never sent": neverSent{},
+		"busy": onceRefusal("busy"), "commit unknown": &Error{Code: ErrCommitUnknown, cause: pgx.ErrTxClosed},
+		"lease lost": &Error{Code: ErrLeaseLost, SQLState: "55000"}, "no connection made": unmade(t),
 	}
-	for _, state := range []string{"40001", "40P01", "55P03", "57014", "25P02", "25P03", "08006", "08P01", "57P01", "57P02", "57P03", "57P05"} {
+	for _, state := range []string{"40001", "40P01", "55P03", "57014", "25P02", "25P03", "08006", "08P01", "57P01", "57P02", "57P03", "57P05", "53300", "53100", "53200"} {
 		never[state] = otherDriver{state, "raised"}
 		never[state+", wrapped"] = fmt.Errorf("in the effect: %w", &Error{SQLState: state, cause: &pgconn.PgError{Code: state}})
 	}
@@ -147,6 +150,20 @@ func TestOnceNeverStored(t *testing.T) {
 			t.Errorf("%s: got %v, want it stored", name, err)
 		}
 	}
+}
+
+// unmade is pgx's error of a connection that a server refused to make.
+func unmade(t *testing.T) error {
+	t.Helper()
+	config, err := pgconn.ParseConfig("host=127.0.0.1 port=1 sslmode=disable connect_timeout=5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+		return nil, &pgconn.PgError{Severity: "FATAL", Code: "28P01", Message: "password authentication failed"}
+	}
+	_, err = pgconn.ConnectConfig(context.Background(), config)
+	return err
 }
 
 func TestOncePanicIsNeverStored(t *testing.T) {

@@ -90,8 +90,14 @@ func isTransient(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.SafeToRetry(err) {
 		return true
 	}
+	for _, verdict := range []Code{ErrOnceBusy, ErrCommitUnknown, ErrLeaseLost} {
+		if errors.Is(err, verdict) {
+			return true
+		}
+	}
 	var lost net.Error
-	if errors.As(err, &lost) {
+	var unmade *pgconn.ConnectError
+	if errors.As(err, &lost) || errors.As(err, &unmade) {
 		return true
 	}
 	var pg interface{ SQLState() string }
@@ -102,7 +108,7 @@ func isTransient(err error) bool {
 	case "40001", "40P01", "55P03", "57014", "25P02":
 		return true
 	default:
-		return isConnectionState(state)
+		return isConnectionState(state) || strings.HasPrefix(state, "53") // no room: connections, memory, disk
 	}
 }
 
