@@ -73,5 +73,6 @@
 // transaction.
 //
 // Each request holds one connection of the database from its start to COMMIT. What needs none, authentication and rate limits
-// above all, belongs around the middleware. So does what compresses responses.
+// above all, belongs around the middleware. So does what compresses responses. What reads the body there (ParseForm does) must put
+// it back, since the body is part of what a request is: without it a request is refused with 500, and OnError told.
 package idempotency

@@ -127,6 +127,10 @@ func (h *handler[T]) read(w http.ResponseWriter, r *http.Request) (key string, b
 	case err != nil:
 		h.report(r, "reading the request's body", err)
 		return refuse(CodeBodyUnreadable, "The body could not be read to its end.")
+	case wasReadBefore(r, body):
+		h.OnError(r, errors.New("idempotency: what is around the middleware has read the request's body, and not put it back: "+
+			"requests with different bodies could not be told apart"))
+		return refuse(CodeInternal, "The server is set up wrongly.")
 	}
 	return storedKey(scope, sent), body, nil
 }
@@ -139,6 +143,11 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 		return nil, &http.MaxBytesError{Limit: most}
 	}
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+}
+
+// wasReadBefore: there was a body, and nothing of it is left. ParseForm and ParseMultipartForm take it away, too.
+func wasReadBefore(r *http.Request, body []byte) bool {
+	return len(body) == 0 && (r.ContentLength > 0 || len(r.PostForm) > 0 || r.MultipartForm != nil)
 }
 
 // errNotStored ends the transaction of a response that is sent but not stored.

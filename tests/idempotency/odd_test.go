@@ -8,6 +8,7 @@ import (
 
 	"github.com/queenkv/queenkv/kvpg"
 	"github.com/queenkv/queenkv/kvpg/idempotency"
+	"github.com/queenkv/queenkv/tests/testdb"
 )
 
 // A client that goes away in the middle of its body has done nothing.
@@ -75,4 +76,45 @@ func TestForeignValues(t *testing.T) {
 	expect(t, a.send(t, request{key: "2", body: "b"}), http.StatusInternalServerError, idempotency.CodeInternal, false)
 	a.reported(t, "no response that this release can read")
 	a.effects(t, "b")
+}
+
+// A body that something around the middleware has read can't tell one request from another: another body under the key would
+// get the first one's answer. So the request is refused, and nothing is done.
+func TestBodyReadBeforeTheMiddleware(t *testing.T) {
+	t.Parallel()
+	for name, read := range map[string]func(*http.Request) error{
+		"the body": func(r *http.Request) error { _, err := io.Copy(io.Discard, r.Body); return err },
+		"a form":   func(r *http.Request) error { return r.ParseForm() },
+		"a form of unknown length": func(r *http.Request) error {
+			r.ContentLength = -1 // as of a chunked one
+			return r.ParseForm()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			around := func(t *testing.T, db *testdb.DB, opts *idempotency.Options) func(http.Handler) http.Handler {
+				inner := overPool(t, db, opts)
+				return func(next http.Handler) http.Handler {
+					wrapped := inner(next)
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+						if err := read(r); err != nil {
+							t.Error(err)
+						}
+						wrapped.ServeHTTP(w, r)
+					})
+				}
+			}
+			a := start(t, around, nil, func(_ http.ResponseWriter, r *http.Request) {
+				if err := effect(r, "e"); err != nil {
+					t.Error(err)
+				}
+			})
+			for _, body := range []string{"cents=500", "cents=900"} {
+				expect(t, a.send(t, request{body: body}), http.StatusInternalServerError, idempotency.CodeInternal, false)
+			}
+			a.reported(t, "has read the request's body")
+			a.effects(t)
+		})
+	}
 }
