@@ -79,4 +79,16 @@ var middleware = []mutant{
 		why:    "the client is told that the same request with the same key finds out",
 		killer: killer{"tests/idempotency", "TestConnectionLostDuringCommit"},
 	},
+	{
+		name: "a handler's Once speaks for the request's key", file: "kvpg/idempotency/middleware.go",
+		old: `handlerFailure{c.failed}`, new: `c.failed`,
+		why:    "409 and 422 are about the key that the client sent",
+		killer: killer{"tests/idempotency", "TestFailWithTheVerdictOfAnotherKey"},
+	},
+	{
+		name: "a body that was read before is an empty one", file: "kvpg/idempotency/middleware.go",
+		old: `case wasReadBefore(r, body):`, new: `case len(body) < 0:`,
+		why:    "another body under a used key never gets the first one's answer",
+		killer: killer{"tests/idempotency", "TestBodyReadBeforeTheMiddleware"},
+	},
 }
