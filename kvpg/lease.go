@@ -54,6 +54,8 @@ func AcquireLease(ctx context.Context, db DB, ns Namespace, key string, ttl time
 	if fault == nil {
 		if problem := textProblem(opts.Owner); problem != "" {
 			fault = ofNoOp(refuse(ErrBadRequest, "the owner "+problem))
+		} else if len(opts.Owner) > maxKeyBytes {
+			fault = ofNoOp(refuse(ErrValueTooLarge, "owner must be at most 2048 bytes"))
 		}
 	}
 	if fault != nil {

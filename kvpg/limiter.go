@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,10 @@ func LimitMany(ctx context.Context, db DB, ns Namespace, hits []Hit, limit int64
 	switch {
 	case fault != nil:
 		return nil, fault
+	case slices.ContainsFunc(hits, func(hit Hit) bool { return hit.Cost < 0 }):
+		return nil, ofNoOp(refuse(ErrBadNumber, "a cost must not be below 0"))
+	case limit < 0:
+		return nil, ofNoOp(refuse(ErrBadNumber, "limit must not be below 0"))
 	case len(keys) > maxKeys:
 		return nil, ofNoOp(tooManyKeys(len(keys)))
 	case len(keys) == 0:
