@@ -87,7 +87,7 @@ func ExampleEnforcer_Allow() {
 		if err != nil {
 			return err
 		}
-		r, err := kvpg.OnceTx(ctx, pool, sessions, key, time.Hour, func(ctx context.Context, tx pgx.Tx) ([]byte, error) {
+		r, err := kvpg.OnceTx(ctx, pool, sessions, key, time.Hour, func(context.Context, pgx.Tx) ([]byte, error) {
 			return []byte("charged"), nil
 		}, nil)
 		if err == nil && r.Replayed {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,4 +149,15 @@ func refused(t *testing.T, err error, reason quota.Reason, limit, usage int64) {
 	if e.Reason != reason || e.Limit != limit || e.Usage != usage {
 		t.Errorf("%q, %d of %d; want %q, %d of %d", e.Reason, e.Usage, e.Limit, reason, usage, limit)
 	}
+}
+
+// counting counts what is sent.
+type counting struct {
+	db         kvpg.DB
+	statements atomic.Int64
+}
+
+func (c *counting) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	c.statements.Add(1)
+	return c.db.QueryRow(ctx, sql, args...)
 }

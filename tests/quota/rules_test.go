@@ -33,7 +33,7 @@ func TestReleasedUnder90(t *testing.T) {
 		refresh(t, q)
 		now = now.Add(time.Hour)
 		// A tenant who is not blocked has room for a row that is tried and lost.
-		db.apply = func(ops []map[string]any) ([]map[string]any, error) {
+		db.apply = func([]map[string]any) ([]map[string]any, error) {
 			return []map[string]any{{"op": "put", "applied": false, "reason": "version", "version": 2}}, nil
 		}
 		if got := put(t, q, db, things, "k"); got != c.want {
@@ -114,7 +114,7 @@ func TestCallsUnderWay(t *testing.T) {
 	db := one(&limit, &rows, nil)
 	q := enforcer(t, db, nil)
 	var within error
-	db.apply = func(ops []map[string]any) ([]map[string]any, error) {
+	db.apply = func([]map[string]any) ([]map[string]any, error) {
 		db.apply = nil
 		_, within = q.Put(t.Context(), db, things, "second", 1, kvpg.Forever(), nil)
 		return []map[string]any{{"op": "put", "applied": false, "reason": "version", "version": 2}}, nil
