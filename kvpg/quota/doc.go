@@ -36,13 +36,13 @@
 //
 // A write is held by a measurement that was made [Options.CommitWithin] after its verdict, as its transaction may have been open until
 // then. How long ago a measurement was made is read from the server's clock alone, and the write's time from this process's alone, so
-// that the two need not agree. All doubt counts against the tenant: a write that was rolled back, or whose answer was lost, counts until
+// that the two need not agree; the measurement must be made as kv-sweeper and kv_sweep_v1 make it, in READ COMMITTED with p_now NULL. All doubt counts against the tenant: a write that was rolled back, or whose answer was lost, counts until
 // then as well.
 //
 // Other helpers of kvpg are not judged by themselves; say [Enforcer.Allow] before those that store something new:
 //
 //	Once, OnceTx     Allow(ns, 1, n): one row, and a result of n bytes takes about 1.4 n + 200 bytes; GiveBack them for a replay
-//	Dedupe           Allow(ns, len(keys), 64*len(keys)); GiveBack the same for each key that was seen
+//	Dedupe           Allow(ns, len(keys), 32*len(keys)); GiveBack the same for each key that was seen
 //	leases, Limit    nothing: a tenant over his quota must be able to renew, and must go on being limited. They are few rows,
 //	                 and the next measurement has them
 //

@@ -48,7 +48,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// maxKeys is how many keys are remembered, of all tenants together; about 5 MB. What is written beyond it counts as a new row each
+// maxKeys is how many keys are remembered, of all tenants together: 7 MB. What is written beyond it counts as a new row each
 // time.
 const maxKeys = 100_000
 
