@@ -36,7 +36,7 @@ func (w *world) start(offset time.Duration) error {
 }
 
 // worlds is how many are tried, each from a seed of its own.
-const worlds = 500
+const worlds = 250
 
 // However N processes write, whenever they read, however long transactions stay open (within CommitWithin), whatever their clocks say:
 // a tenant stores no more than the limit and the room that all but one saw. So one process alone passes no limit.
