@@ -30,14 +30,14 @@
 // the next measurement.
 //
 // A verdict doesn't say whether a Put replaced something. So each key that was written counts as a new row, once, and the
-// largest of its values, before compression, until a measurement holds it. An Incr of an existing number counts no row, and neither
-// does a Put that expects a version. So a tenant who overwrites k different keys between two measurements needs room for k rows
+// largest of its values, before compression, until a measurement holds it. An Incr of an existing number other than 0 counts no row, and
+// neither does a Put that expects a version. So a tenant who overwrites k different keys between two measurements needs room for k rows
 // above what he stores; or let them be Puts with kvpg.ExpectVersion.
 //
 // A write is held by a measurement that was made [Options.CommitWithin] after its verdict, as its transaction may have been open until
 // then. How long ago a measurement was made is read from the server's clock alone, and the write's time from this process's alone, so
-// that the two need not agree; the measurement must be made as kv-sweeper and kv_sweep_v1 make it, in READ COMMITTED with p_now NULL. All doubt counts against the tenant: a write that was rolled back, or whose answer was lost, counts until
-// then as well.
+// that the two need not agree; kv_usage_step_v1 must be called as kv_sweep_v1 calls it, in READ COMMITTED with p_now NULL. All doubt
+// counts against the tenant: a write that was rolled back, or whose answer was lost, counts until then as well.
 //
 // Other helpers of kvpg are not judged by themselves; say [Enforcer.Allow] before those that store something new:
 //

@@ -16,7 +16,7 @@ import (
 // Options are the options of [New]; the zero value is the default.
 type Options struct {
 	// Every is how often limits and measurements are read, 10 seconds by default. Each time it is up to a fifth more or less, so that
-	// many processes don't ask together.
+	// many processes don't ask together. A reading is one statement, which brings some 150 bytes for each tenant with a quota.
 	Every time.Duration
 
 	// Timeout is how long one reading may take, 5 seconds by default.
