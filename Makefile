@@ -11,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver test-snippets $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-sweep test-snippets $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -65,6 +65,10 @@ bench-sql: ## compare the functions with hand-written statements, and write docs
 bench-driver: ## compare kvpg with pgx by hand, and write docs/benchmarks-driver.md (minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-driver ./driver
 	bin/bench-driver -out docs/benchmarks-driver.md
+
+bench-sweep: ## drain 1,000,000 expired rows of 5,000,000, beside DELETEs by hand, and write docs/benchmarks-sweep.md (wants a quiet machine)
+	cd bench && go build -buildvcs=false -o ../bin/bench-sweep ./sweep
+	bin/bench-sweep -out docs/benchmarks-sweep.md
 
 $(WITH_POSTGRES):
 	@cd tests && go build -buildvcs=false -o ../$@ ./with-postgres
