@@ -42,7 +42,7 @@ func (s *Sweeper) RunOnce(ctx context.Context) (Result, error) {
 	case err != nil:
 	case o.drained:
 		o.result.End = Drained
-	case ctx.Err() == nil:
+	case !ended(ctx):
 		err = o.look(ctx)
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *once) run(ctx context.Context) error {
 		switch {
 		case o.drained && o.measured():
 			return nil
-		case ctx.Err() != nil:
+		case ended(ctx):
 			o.result.End = Interrupted
 			return nil
 		case opts.MaxTime > 0 && spent >= opts.MaxTime:
@@ -106,7 +106,8 @@ func (o *once) turn(ctx context.Context, spent time.Duration) error {
 		o.drained = o.pass.drained
 	}
 	late := opts.MaxTime > 0 && 2*spent >= opts.MaxTime
-	if o.measured() || ctx.Err() != nil || !(o.drained || rowsOver || late) {
+	isTime := o.drained || rowsOver || late
+	if o.measured() || ended(ctx) || !isTime {
 		return nil
 	}
 	step, err := o.sweeper.usageStep(ctx, o.after)
@@ -123,7 +124,7 @@ func (o *once) turn(ctx context.Context, spent time.Duration) error {
 
 // bear gives an error back, or nil after a pause where another attempt may cure it.
 func (o *once) bear(ctx context.Context, err error, fault *backoff) error {
-	if ctx.Err() != nil {
+	if ended(ctx) {
 		return nil // the loop sees it
 	}
 	o.errors++
@@ -154,3 +155,6 @@ func (o *once) look(ctx context.Context) error {
 	o.result.Capped, o.result.Lag = backlog.Capped, backlog.Lag
 	return nil
 }
+
+// ended tells that somebody wants us to stop, which is no error.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }

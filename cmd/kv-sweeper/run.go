@@ -107,10 +107,10 @@ func (c *runCommand) wait(ctx context.Context, sw *sweeper.Sweeper, log *slog.Lo
 	until := time.Now().Add(c.StartWait)
 	for {
 		err := sw.Check(ctx)
-		class := sweeper.ClassOf(err)
-		if err == nil || ctx.Err() != nil {
+		if stopped := ctx.Err() != nil; err == nil || stopped {
 			return nil
 		}
+		class := sweeper.ClassOf(err)
 		if class.Lasting() || time.Now().After(until) {
 			return err
 		}
