@@ -113,6 +113,7 @@ func keyCollation(ctx context.Context, tx pgx.Tx, _ *doctorCommand) (answer, err
 	return answer{
 		Level: levelProblem, Number: len(wrong), What: "columns with another collation than C: " + strings.Join(wrong, ", "),
 		Why: "the order of locks and of pages depends on the host's locale, and the primary key breaks when that changes",
-		Do:  `alter table queen.kv alter column key type text collate "C", and namespace in the same way: it rewrites the index under a lock`,
+		Do: `alter table queen.kv alter column namespace type text collate "C", which makes the primary key anew under a lock; for key, ` +
+			"copy the rows into a fresh installation",
 	}, nil
 }

@@ -45,7 +45,7 @@ func TestDoctor(t *testing.T) {
 		"unpruned_rows": {spoil: "insert into queen.kv (namespace, key, value, expires_at) values ('a', 'b', '1', now() - interval '1 hour')", number: 1.0},
 		"hidden_rows":   {spoil: "alter table queen.kv enable row level security", as: "sweeper", number: 1.0},
 		"rights":        {as: "reader"},
-		"collation":     {spoil: `alter table queen.kv alter column key type text collate "POSIX"`, number: 1.0},
+		"collation":     {spoil: `alter table queen.kv alter column namespace type text collate "POSIX"`, number: 1.0},
 		"usage":         {spoil: "select queen.kv_quota_set_v1('7c3f1c52-51a8-4c0e-9d0b-9f3f0e5b1a77', 1, null)", number: 1.0},
 		"schema_version": {number: 0.0, spoil: "create or replace function queen.kv_schema_version_v1() returns integer language sql " +
 			"immutable parallel safe begin atomic select 0; end"},
