@@ -57,7 +57,6 @@ var checks = []check{
 	{"rights", rightsCheck},
 	{"hidden_rows", hiddenRows},
 	{"index", indexCheck},
-	{"collation", keyCollation},
 	{"collation_version", collationVersion},
 	{"unpruned_rows", unprunedRows},
 	{"oldest_snapshot", oldestSnapshot},

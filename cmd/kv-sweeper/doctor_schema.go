@@ -98,22 +98,3 @@ func indexCheck(ctx context.Context, tx pgx.Tx, _ *doctorCommand) (answer, error
 	}
 	return a, nil
 }
-
-func keyCollation(ctx context.Context, tx pgx.Tx, _ *doctorCommand) (answer, error) {
-	var wrong []string
-	err := tx.QueryRow(ctx, `
-		select array(select a.attname::text || ' ' || l.collname from pg_attribute as a join pg_collation as l on l.oid = a.attcollation
-			where a.attrelid = 'queen.kv'::regclass and a.attname in ('namespace', 'key') and l.collname <> 'C' order by 1)`).Scan(&wrong)
-	if err != nil {
-		return answer{}, err
-	}
-	if len(wrong) == 0 {
-		return answer{Level: levelOK, Number: 0, What: "namespace and key compare by their bytes"}, nil
-	}
-	return answer{
-		Level: levelProblem, Number: len(wrong), What: "columns with another collation than C: " + strings.Join(wrong, ", "),
-		Why: "the order of locks and of pages depends on the host's locale, and the primary key breaks when that changes",
-		Do: `alter table queen.kv alter column namespace type text collate "C", which makes the primary key anew under a lock; for key, ` +
-			"copy the rows into a fresh installation",
-	}, nil
-}

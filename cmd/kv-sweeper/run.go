@@ -105,13 +105,13 @@ func orNever(d time.Duration) time.Duration {
 // wait returns when all is well, or with what a person must put right; a server that doesn't answer yet is waited for.
 func (c *runCommand) wait(ctx context.Context, sw *sweeper.Sweeper, log *slog.Logger) error {
 	until := time.Now().Add(c.StartWait)
-	for {
+	for ctx.Err() == nil {
 		err := sw.Check(ctx)
-		if stopped := ctx.Err() != nil; err == nil || stopped {
+		if err == nil {
 			return nil
 		}
-		class := sweeper.ClassOf(err)
-		if class.Lasting() || time.Now().After(until) {
+		class, over := sweeper.ClassOf(err), time.Now().After(until)
+		if stopped := ctx.Err() != nil; (class.Lasting() || over) && !stopped {
 			return err
 		}
 		log.Warn("waiting for the server", slog.String("class", string(class)), slog.Any("error", err))
@@ -120,6 +120,7 @@ func (c *runCommand) wait(ctx context.Context, sw *sweeper.Sweeper, log *slog.Lo
 		case <-ctx.Done():
 		}
 	}
+	return nil
 }
 
 // serve listens, and gives what ends it.

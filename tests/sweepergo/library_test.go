@@ -83,6 +83,11 @@ func TestStatementTimeout(t *testing.T) {
 	t.Parallel()
 	db := testdb.New(t, nil)
 	fill(t, db, 100)
+	pool := db.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	s := sweeper.New(pool, &sweeper.Options{StepTimeout: time.Second, Retries: -1})
+	if err := s.Check(t.Context()); err != nil { // which commits; a setting would go with a rollback
+		t.Fatal(err)
+	}
 	holder := db.Conn(t)
 	tx, err := holder.Begin(t.Context())
 	if err != nil {
@@ -92,8 +97,6 @@ func TestStatementTimeout(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "lock table queen.kv in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
-	pool := db.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 1 })
-	s := sweeper.New(pool, &sweeper.Options{StepTimeout: 50 * time.Millisecond, Retries: -1})
 	if _, err := s.RunOnce(t.Context()); sweeper.ClassOf(err) != sweeper.Timeout {
 		t.Errorf("%v, want a timeout", err)
 	}
