@@ -147,11 +147,11 @@ func TestSystemdCommands(t *testing.T) {
 	if e := play(t, env, words[1:]...); e.status != 0 || !strings.HasPrefix(e.out, "drained: deleted 50 rows") {
 		t.Errorf("once: %+v", e)
 	}
-	fill2 := testdb.New(t, nil)
-	fill(t, fill2, 50)
+	other := testdb.New(t, nil)
+	fill(t, other, 50)
 	words = strings.Fields(setting(t, read(t, "systemd/kv-sweeper.service"), "ExecStart"))
-	start(t, append(connection(fill2.URL()), "KV_SWEEPER_LISTEN=127.0.0.1:0"), append(words[2:], "--listen", "127.0.0.1:0")...)
-	eventually(t, "it sweeps", func() bool { expired, _ := count(t, fill2); return expired == 0 })
+	start(t, append(connection(other.URL()), "KV_SWEEPER_LISTEN=127.0.0.1:0"), append(words[2:], "--listen", "127.0.0.1:0")...)
+	eventually(t, "it sweeps", func() bool { expired, _ := count(t, other); return expired == 0 })
 	if status := setting(t, read(t, "systemd/kv-sweeper-once.service"), "SuccessExitStatus"); status != "3" {
 		t.Errorf("SuccessExitStatus %s", status)
 	}

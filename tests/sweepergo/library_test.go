@@ -24,7 +24,12 @@ func fill(t *testing.T, db *testdb.DB, expired int) {
 // count counts rows: those that are expired, and the others.
 func count(t *testing.T, db *testdb.DB) (expired, live int) {
 	t.Helper()
-	err := db.Conn(t).QueryRow(t.Context(), `select count(*) filter (where expires_at <= clock_timestamp()),
+	conn, err := pgx.Connect(t.Context(), db.URL()) // closed at once: tests ask again and again
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	err = conn.QueryRow(t.Context(), `select count(*) filter (where expires_at <= clock_timestamp()),
 		count(*) filter (where expires_at is null or expires_at > clock_timestamp()) from queen.kv`).Scan(&expired, &live)
 	if err != nil {
 		t.Fatal(err)
