@@ -31,7 +31,7 @@ func pooler(t *testing.T, target string) string {
 		t.Fatal(err)
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	_ = l.Close()
 	password, _ := u.User.Password()
 	host, serverPort := u.Hostname(), u.Port()
 	if host == "" { // a socket
@@ -84,7 +84,7 @@ unix_socket_dir =
 	eventually(t, "PgBouncer listens", func() bool {
 		c, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
-			c.Close()
+			_ = c.Close()
 		}
 		return err == nil
 	})
