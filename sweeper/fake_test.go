@@ -17,7 +17,8 @@ type fakeDB struct {
 	clock  *fakeClock
 	expire func(rows int, from string) (answer string, took time.Duration, err error)
 	usage  func(after string) (answer string, err error)
-	look   int64 // what a look at the backlog finds
+	look   int64  // what a look at the backlog finds
+	last   string // the tenant that was measured last
 
 	calls     []string // "expire 1000 from", "usage after", "look"
 	timeouts  []string // what statement_timeout was set to
@@ -65,6 +66,8 @@ func (t *fakeTx) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 		t.db.calls = append(t.db.calls, fmt.Sprintf("usage %s", args[1]))
 		answer, err := t.db.usage(args[1].(string))
 		return row{[]any{answer}, err}
+	case strings.Contains(sql, "from queen.kv_usage"):
+		return row{[]any{t.db.last}, nil}
 	default:
 		t.db.calls = append(t.db.calls, "look")
 		return row{[]any{t.db.look, t.db.look}, nil}

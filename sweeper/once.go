@@ -31,7 +31,8 @@ type Result struct {
 }
 
 // RunOnce deletes what has expired, to the end or as far as the budget goes (Options.MaxTime, MaxRows), and measures all
-// tenants. When less than half of the time is left and tenants are not measured yet, steps of the two take turns.
+// tenants, beginning after the one that was measured last. When less than half of the time is left and tenants are not measured
+// yet, steps of the two take turns.
 //
 // When a budget ran out it looks whether expired rows are left: if not, the end is Drained all the same. When ctx ends it
 // stops after the step under way, without an error: Interrupted, unless all was deleted. The result is right beside an error too.
@@ -59,8 +60,13 @@ type once struct {
 	result     Result
 	errors     int // in a row
 	drained    bool
-	after      string // of measuring
 	usageFault backoff
+
+	// Measuring begins after the tenant that was measured last, and comes round, so that short budgets reach all in the end.
+	begun   bool
+	first   string // where it began
+	after   string // where it is
+	wrapped bool   // it has come round
 }
 
 func (o *once) run(ctx context.Context) error {
@@ -110,15 +116,32 @@ func (o *once) turn(ctx context.Context, spent time.Duration) error {
 	if o.measured() || ended(ctx) || !isTime {
 		return nil
 	}
-	step, err := o.sweeper.usageStep(ctx, o.after)
-	if err != nil {
+	if err := o.measure(ctx); err != nil {
 		return o.bear(ctx, err, &o.usageFault)
 	}
 	o.errors = 0
 	o.usageFault.reset()
+	return nil
+}
+
+// measure is a step of measuring.
+func (o *once) measure(ctx context.Context) (err error) {
+	if !o.begun {
+		if o.first, err = o.sweeper.lastMeasured(ctx); err != nil {
+			o.sweeper.failed(ctx, err)
+			return err
+		}
+		o.begun, o.after, o.wrapped = true, o.first, o.first == ""
+	}
+	step, err := o.sweeper.usageStep(ctx, o.after)
+	if err != nil {
+		return err
+	}
 	o.result.Tenants += step.Tenants
 	o.after = step.nextAfter
-	o.result.Measured = o.after == ""
+	// UUIDs as the database writes them are in the order of their bytes.
+	o.result.Measured = o.wrapped && (o.after == "" || o.first != "" && o.after >= o.first)
+	o.wrapped = o.wrapped || o.after == ""
 	return nil
 }
 

@@ -3,6 +3,7 @@ package sweeper
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -79,6 +80,32 @@ func TestRunOnceMeasuresInTheSecondHalf(t *testing.T) {
 	r, err := without(d, Options{MaxTime: time.Second}).RunOnce(t.Context())
 	if err != nil || r.End != OutOfTime || !r.Measured || r.Steps != 10 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Measuring goes on after the tenant that was measured last, comes round, and ends where it began: a budget that is too short
+// for all tenants reaches each of them in the end.
+func TestRunOnceMeasuresAllInTheEnd(t *testing.T) {
+	t.Parallel()
+	next := map[string]string{"": "1", "1": "2", "2": "3", "3": ""}
+	for last, want := range map[string][]string{
+		"":  {"usage ", "usage 1", "usage 2", "usage 3"},
+		"2": {"usage 2", "usage 3", "usage ", "usage 1"},
+		"3": {"usage 3", "usage ", "usage 1", "usage 2"},
+	} {
+		d, _ := table(0, 0)
+		d.last = last
+		d.usage = func(after string) (string, error) {
+			answer := `{"tenants": 1, "done": true, "nextAfter": null}`
+			if n := next[after]; n != "" {
+				answer = `{"tenants": 1, "done": false, "nextAfter": "` + n + `"}`
+			}
+			return answer, nil
+		}
+		r, err := without(d, Options{}).RunOnce(t.Context())
+		if err != nil || !r.Measured || !slices.Equal(d.calls[1:], want) {
+			t.Errorf("after %q: %+v, %v\n%q, want %q", last, r, err, d.calls[1:], want)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ type UsageStep struct {
 const (
 	expireSQL = `select queen.kv_expire_step_v1(array(select generate_series(0, 63)::smallint), null, $1::text::integer,
 		nullif($2::text, '')::timestamptz)::text`
+	// A measurement from the future is nobody's last.
+	lastMeasuredSQL = `select coalesce((select u.tenant_id::text from queen.kv_usage as u where u.computed_at <= clock_timestamp()
+		order by u.computed_at desc, u.tenant_id desc limit 1), '')`
 	usageSQL = `select queen.kv_usage_step_v1(null, $1::text::integer, nullif($2::text, '')::uuid)::text`
 )
 
@@ -81,6 +84,16 @@ func (s *Sweeper) measure(ctx context.Context, after string) (UsageStep, error) 
 	}
 	return UsageStep{Tenants: answer.Tenants, Sampled: answer.Sampled, Busy: answer.Busy, Done: answer.Done, Took: took,
 		nextAfter: deref(answer.NextAfter)}, nil
+}
+
+// lastMeasured is the tenant that was measured last, by whomever; empty when none was.
+func (s *Sweeper) lastMeasured(ctx context.Context) (tenant string, err error) {
+	ctx, cancel := s.stepContext(ctx)
+	defer cancel()
+	err = s.inTx(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, lastMeasuredSQL).Scan(&tenant)
+	})
+	return tenant, errorOf("usage", err)
 }
 
 func deref(s *string) string {
