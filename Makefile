@@ -5,13 +5,13 @@ GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Folders with a go.mod: modules of their own, so that users of the driver inherit no test's dependencies.
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod cmd/*/go.mod)))
 
 # A built program, not "go run", which would swallow the exit status and signals.
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-sweep test-snippets $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-sweep test-snippets kv-sweeper $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -53,6 +53,9 @@ dist: ## write dist/queen_kv.sql from sql/
 
 snapshot: ## freeze sql/ in migrations/: anew while no release holds the last number, else under a new one
 	cd tests && go run ./generate snapshot
+
+kv-sweeper: ## build bin/kv-sweeper, static and without what only a debugger reads
+	cd cmd/kv-sweeper && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../bin/kv-sweeper .
 
 test-snippets: $(WITH_POSTGRES) ## run the examples of docs/other-languages.md in psql, Node and Python, and compare what they print
 	cd tests && go build -buildvcs=false -o ../bin/run-snippets ./snippets

@@ -33,7 +33,7 @@ func (k killer) String() string { return k.folder + " " + k.run }
 
 // mutants are all of them.
 var mutants = slices.Concat(existence, decisions, increments, batches, reads, refusals, once, patterns, access,
-	sweeper, driver, transactions, middleware, quotas)
+	sweeper, sweeperLoop, driver, transactions, middleware, quotas)
 
 // apply gives the file's text with the change made.
 func (m mutant) apply(text string) (string, error) {

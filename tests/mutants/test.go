@@ -88,7 +88,7 @@ func suite(ctx context.Context, tree string) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	for _, module := range append([]string{filepath.Join(tree, "go.mod")}, modules...) {
+	for _, module := range append([]string{filepath.Join(tree, "go.mod"), filepath.Join(tree, "cmd", "kv-sweeper", "go.mod")}, modules...) {
 		list := exec.CommandContext(ctx, "go", "list", "./...")
 		list.Dir = filepath.Dir(module)
 		names, err := list.Output()
