@@ -121,8 +121,8 @@ func calls(a arguments) []call {
 		return conn.QueryRow(ctx, getSQL, "bench", a.keys[i%len(a.keys)], tenant).Scan(&value, &version, &expires, &updated)
 	}
 	return []call{
-		{"Put; by hand the ops are ready and the answer is left as text", 1.15, bare, put},
-		{"Put; by hand the ops are made by encoding/json and two fields of the answer read", 0, whole, put},
+		{"Put; by hand the ops are made by encoding/json and two fields of the answer read", 1.15, whole, put},
+		{"Put; by hand the ops are ready and the answer is left as text", 0, bare, put},
 		{"Get; by hand the same columns", 0, getByHand, get},
 	}
 }

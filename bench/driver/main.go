@@ -8,8 +8,8 @@
 //   - Calls (calls.go), with fsync off, so that no call waits for a disk: a call of the driver against the same SQL text with the
 //     same arguments through pgx, on one connection. In a pair the two sides take turns every hundred calls, so that whatever else
 //     the machine does meets both. Allocations are counted apart from the time.
-//   - Once (once.go), with fsync on, so that every COMMIT does: BEGIN, Once around an INSERT, COMMIT against BEGIN, the INSERT,
-//     COMMIT, from some clients at once through one pool. Runs by the clock, the order turning from pair to pair.
+//   - Once (once.go), with fsync on, so that every COMMIT does: an INSERT in a transaction, alone, with a marker table by hand
+//     around it, and with Once around it, from some clients at once through one pool. Runs by the clock, in turn.
 //
 // A line's ratio is the median over its pairs, with the extremes beside it.
 package main

@@ -21,15 +21,54 @@ import (
 const onceAim = 0.75
 
 const onceHead = `
-| | by hand, transactions/s | kvpg, transactions/s | kvpg / by hand | least to most | aim |
+| | the one, transactions/s | the other, transactions/s | the other / the one | least to most | aim |
 |---|---:|---:|---:|---:|---:|
 `
+
+// onceLines are what is compared, by the index of the side.
+var onceLines = []struct {
+	title      string
+	one, other int
+	aim        float64 // the least that the ratio may be; 0: none was set
+}{
+	{"the INSERT alone; Once around it", alone, once, onceAim},
+	{"the INSERT alone; a marker table by hand around it", alone, marked, 0},
+	{"a marker table by hand around the INSERT; Once around it", marked, once, 0},
+}
+
+// The sides, and their transactions.
+const (
+	alone = iota
+	marked
+	once
+)
+
+var onceSides = []transaction{alone: byHand, marked: withMarker, once: withOnce}
 
 // A transaction runs the effect of a key.
 type transaction func(ctx context.Context, pool *pgxpool.Pool, key string) error
 
 func byHand(ctx context.Context, pool *pgxpool.Pool, key string) error {
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return effect(ctx, tx, key) })
+}
+
+// withMarker is the usual idempotency table: claim the key, run the effect, store the answer. A duplicate would find the key taken, wait
+// for its owner, and read the answer; no key is a duplicate here.
+func withMarker(ctx context.Context, pool *pgxpool.Pool, key string) error {
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		claimed, err := tx.Exec(ctx, `insert into bench.marker (key, expires_at) values ($1, now() + interval '1 hour') on conflict do nothing`, key)
+		if err != nil {
+			return err
+		}
+		if claimed.RowsAffected() != 1 {
+			return errors.New("a new key was taken")
+		}
+		if err := effect(ctx, tx, key); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update bench.marker set result = $2 where key = $1`, key, []byte("booked"))
+		return err
+	})
 }
 
 func withOnce(ctx context.Context, pool *pgxpool.Pool, key string) error {
@@ -50,7 +89,9 @@ func effect(ctx context.Context, tx pgx.Tx, key string) error {
 }
 
 func measureOnce(ctx context.Context, s *server.Server, o options) (string, error) {
-	if err := s.Exec(ctx, `create table bench.effect (id bigint generated always as identity primary key, key text not null, cents bigint not null)`); err != nil {
+	err := s.Exec(ctx, `create table bench.effect (id bigint generated always as identity primary key, key text not null, cents bigint not null)`,
+		`create table bench.marker (key text primary key, result bytea, expires_at timestamptz not null)`)
+	if err != nil {
 		return "", err
 	}
 	url, err := s.SocketURL()
@@ -67,47 +108,44 @@ func measureOnce(ctx context.Context, s *server.Server, o options) (string, erro
 		return "", err
 	}
 	defer pool.Close()
-	for _, warm := range []transaction{byHand, withOnce} { // connections, statements, the bodies of the functions
+	for _, warm := range onceSides { // connections, statements, the bodies of the functions
 		if _, err := throughput(ctx, s, pool, warm, o.clients, time.Second); err != nil {
 			return "", err
 		}
 	}
-	var hand, once, ratios []float64
-	for pair := range o.pairs {
-		h, k, err := oncePair(ctx, s, pool, pair, o)
-		if err != nil {
-			return "", err
-		}
-		hand, once, ratios = append(hand, h), append(once, k), append(ratios, k/h)
-	}
-	aim, ratio := fmt.Sprintf("≥ %.2f", onceAim), report.Median(ratios)
-	if ratio < onceAim {
-		aim += " (missed)"
-	}
-	return onceHead + fmt.Sprintf("| Once around an INSERT, %d clients | %.0f | %.0f | %.2f | %.2f to %.2f | %s |\n", o.clients,
-		report.Median(hand), report.Median(once), ratio, slices.Min(ratios), slices.Max(ratios), aim), nil
-}
-
-// oncePair runs both sides one after the other, by hand first in an even pair.
-func oncePair(ctx context.Context, s *server.Server, pool *pgxpool.Pool, number int, o options) (hand, once float64, err error) {
-	sides := []struct {
-		run  transaction
-		rate *float64
-	}{{byHand, &hand}, {withOnce, &once}}
-	if number%2 == 1 {
-		slices.Reverse(sides)
-	}
-	for _, side := range sides {
-		if *side.rate, err = throughput(ctx, s, pool, side.run, o.clients, time.Duration(o.seconds)*time.Second); err != nil {
-			return 0, 0, err
+	rates := make([][]float64, len(onceSides)) // by side, of each round
+	for round := range o.pairs {
+		for i := range onceSides { // each round begins with another side
+			side := (round + i) % len(onceSides)
+			rate, err := throughput(ctx, s, pool, onceSides[side], o.clients, time.Duration(o.seconds)*time.Second)
+			if err != nil {
+				return "", err
+			}
+			rates[side] = append(rates[side], rate)
 		}
 	}
-	return hand, once, nil
+	text := onceHead
+	for _, line := range onceLines {
+		ratios := make([]float64, o.pairs)
+		for round := range ratios {
+			ratios[round] = rates[line.other][round] / rates[line.one][round]
+		}
+		aim, ratio := "", report.Median(ratios)
+		if line.aim > 0 {
+			aim = fmt.Sprintf("≥ %.2f", line.aim)
+			if ratio < line.aim {
+				aim += " (missed)"
+			}
+		}
+		text += fmt.Sprintf("| %s, %d clients | %.0f | %.0f | %.2f | %.2f to %.2f | %s |\n", line.title, o.clients,
+			report.Median(rates[line.one]), report.Median(rates[line.other]), ratio, slices.Min(ratios), slices.Max(ratios), aim)
+	}
+	return text, nil
 }
 
 // throughput is how many transactions a second the clients commit, from empty tables. Every key is a new one.
 func throughput(ctx context.Context, s *server.Server, pool *pgxpool.Pool, run transaction, clients int, length time.Duration) (float64, error) {
-	if err := s.Exec(ctx, `truncate queen.kv, bench.effect`, `checkpoint`); err != nil {
+	if err := s.Exec(ctx, `truncate queen.kv, bench.effect, bench.marker`, `checkpoint`); err != nil {
 		return 0, err
 	}
 	var done atomic.Int64
