@@ -17,26 +17,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/queenkv/queenkv/examples/internal/scratch"
+	"github.com/queenkv/queenkv/examples/internal/scratchtest"
 )
 
 // serve starts the service over a database of the test's own.
 func serve(t *testing.T) (*httptest.Server, *pgxpool.Pool) {
 	t.Helper()
-	maintenance := os.Getenv("KV_TEST_DATABASE_URL")
-	if maintenance == "" {
-		t.Fatal("no database: run make test, or set KV_TEST_DATABASE_URL (a role with CREATEDB)")
-	}
-	db, err := scratch.New(t.Context(), maintenance)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Drop(); err != nil {
-			t.Error(err)
-		}
-	})
-	pool, err := open(t.Context(), db.URL)
+	pool, err := open(t.Context(), scratchtest.New(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,26 +13,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/queenkv/queenkv/examples/internal/scratch"
+	"github.com/queenkv/queenkv/examples/internal/scratchtest"
 	"github.com/queenkv/queenkv/kvpg"
 )
 
 func newPool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	maintenance := os.Getenv("KV_TEST_DATABASE_URL")
-	if maintenance == "" {
-		t.Fatal("no database: run make test, or set KV_TEST_DATABASE_URL (a role with CREATEDB)")
-	}
-	db, err := scratch.New(t.Context(), maintenance)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Drop(); err != nil {
-			t.Error(err)
-		}
-	})
-	pool, err := pgxpool.New(t.Context(), db.URL)
+	pool, err := pgxpool.New(t.Context(), scratchtest.New(t))
 	if err != nil {
 		t.Fatal(err)
 	}
