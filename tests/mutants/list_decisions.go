@@ -114,7 +114,7 @@ var decisions = []mutant{
 		name: "required ignored", file: "sql/ops/kv_lost_v1.sql",
 		old: `if p_op -> 'required' is distinct from 'true' then`, new: `if true then`,
 		why:    "required turns a lost precondition into an error",
-		killer: killer{"tests/kvpg", "TestRequired$"},
+		killer: killer{"tests/kvpg", "TestRequiredOfEveryWrite$"},
 	},
 	{
 		name: "DETAIL cut", file: "sql/ops/kv_lost_v1.sql", quick: true,

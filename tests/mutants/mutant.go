@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -44,7 +45,7 @@ func (m mutant) apply(text string) (string, error) {
 	return strings.Replace(text, m.old, m.new, 1), nil
 }
 
-// check tells whether the changes can be made in the tree under root, and which can't.
+// check tells whether the changes can be made in the tree under root and the tests that must kill them are there, and what is wrong.
 func check(root string, list []mutant) error {
 	var faults []error
 	names := map[string]bool{}
@@ -57,9 +58,37 @@ func check(root string, list []mutant) error {
 			err = fmt.Errorf("%q: every mutant has a name of its own and a reason", m.name)
 		}
 		names[m.name] = true
-		faults = append(faults, err)
+		faults = append(faults, err, m.killer.check(root))
 	}
 	return errors.Join(faults...)
+}
+
+// testFunc is the head of a test function.
+var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
+
+// check fails unless the folder has a test that the pattern names. Names of subtests are only seen by running it.
+func (k killer) check(root string) error {
+	top, _, _ := strings.Cut(k.run, "/")
+	wanted, err := regexp.Compile(top)
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, k.folder, "*_test.go"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, m := range testFunc.FindAllSubmatch(text, -1) {
+			if wanted.Match(m[1]) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%v: no such test", k)
 }
 
 // in runs f while the change is made in a tree, and undoes it.
