@@ -48,6 +48,7 @@
 {{ template "ops/kv_op_delete_v1.sql" . }}
 {{ template "ops/kv_op_incr_v1.sql" . }}
 {{ template "ops/kv_op_touch_v1.sql" . }}
+{{ template "ops/kv_op_get_few_v1.sql" . }}
 {{ template "ops/kv_op_get_many_v1.sql" . }}
 {{ template "ops/kv_op_get_prefix_v1.sql" . }}
 {{ template "ops/kv_put_batch_v1.sql" . }}

@@ -34,7 +34,10 @@ func TestProviders(t *testing.T) {
 			if err := queenkv.Install(t.Context(), conn, nil); err != nil {
 				t.Fatal(err)
 			}
-			play(t, &Player{Conn: db.Conn(t, settings(nil)).PgConn(), State: conn.PgConn()}, "byte_order.json")
+			p := &Player{Conn: db.Conn(t, settings(nil)).PgConn(), State: conn.PgConn()}
+			play(t, p, "byte_order.json")
+			form(besideAnother).in(p)
+			play(t, p, "byte_order.json")
 		})
 	}
 }

@@ -200,6 +200,10 @@ begin
     when '"getMany"' then
       perform queen.kv_check_op_v1(v_op, 0, p_in_wire);
       if queen.kv_op_keys_v1(v_op) <= queen.kv_limit_v1('keys_in_wire') then
+        v_result := queen.kv_op_get_few_v1(v_op, p_tenant, v_now);
+        if v_result is not null then
+          return v_result;
+        end if;
         select r.result into v_text from queen.kv_op_get_many_v1(v_op, 0, p_tenant, v_now, queen.kv_limit_v1('read_bytes')) as r;
         return ('[' || v_text || ']')::jsonb;
       end if;
