@@ -57,7 +57,7 @@ func (c Chart) Lines(series ...Series) error {
 // Bars draws a group of bars for each of the names: the i-th bar of a group is of series i, whose Y has a number for each name.
 func (c Chart) Bars(names []string, series ...Series) error {
 	p := c.empty()
-	bar := vg.Points(240 / float64(len(names)*len(series)+len(names)))
+	bar := vg.Points(400 / float64(len(names)*len(series)+len(names)))
 	for i, s := range series {
 		bars, err := plotter.NewBarChart(plotter.Values(s.Y), bar)
 		if err != nil {
@@ -69,13 +69,14 @@ func (c Chart) Bars(names []string, series ...Series) error {
 		p.Legend.Add(s.Name, bars)
 	}
 	p.NominalX(names...)
+	p.X.Min, p.X.Max = -0.6, float64(len(names))-0.4
 	return c.save(p)
 }
 
 func (c Chart) empty() *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
-	p.Legend.Top, p.BackgroundColor = true, color.White
+	p.Legend.Top, p.Legend.XOffs, p.BackgroundColor = true, -vg.Points(6), color.White
 	p.Add(plotter.NewGrid())
 	if c.LogX {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
