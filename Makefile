@@ -11,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod cmd/*/go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-sweep test-snippets kv-sweeper $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-instructions bench-sweep test-snippets kv-sweeper $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -68,6 +68,10 @@ bench-sql: ## compare the functions with hand-written statements, and write docs
 bench-driver: ## compare kvpg with pgx by hand, and write docs/benchmarks-driver.md (minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-driver ./driver
 	bin/bench-driver -out docs/benchmarks-driver.md
+
+bench-instructions: ## count the processor instructions of each call with valgrind, and write docs/benchmarks-instructions.md
+	cd bench && go build -buildvcs=false -o ../bin/bench-instructions ./instructions
+	bin/bench-instructions -out docs/benchmarks-instructions.md
 
 bench-sweep: ## drain 1,000,000 expired rows of 5,000,000, beside DELETEs by hand, and write docs/benchmarks-sweep.md (wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sweep ./sweep

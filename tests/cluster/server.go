@@ -7,6 +7,8 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -110,4 +112,15 @@ func (c *Cluster) logTail() string {
 		return err.Error()
 	}
 	return string(tail)
+}
+
+// Single is the server in single-user mode, on a folder that holds a copy of the data of a cluster that was shut down. It reads SQL
+// from its standard input, where a semicolon and an empty line end a statement. Another program, such as a profiler, with its
+// arguments may be wrapped around it.
+func (c *Cluster) Single(ctx context.Context, data, database string, wrap ...string) *exec.Cmd {
+	args := append(slices.Clone(wrap), filepath.Join(c.Binaries.Dir, "postgres"), "--single", "-j", "-F", "-D", data, database)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = c.Dir
+	c.account.run(cmd)
+	return cmd
 }
