@@ -11,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod cmd/*/go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-instructions bench-sweep test-snippets kv-sweeper $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-instructions bench-sweep soak test-snippets kv-sweeper $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -76,6 +76,10 @@ bench-instructions: ## count the processor instructions of each call with valgri
 bench-sweep: ## drain 1,000,000 expired rows of 5,000,000, beside DELETEs by hand, and write docs/benchmarks-sweep.md (wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sweep ./sweep
 	bin/bench-sweep -out docs/benchmarks-sweep.md
+
+soak: ## churn the table for each value of each storage setting, and write docs/soak.md with its plots (170 minutes, wants a quiet machine)
+	cd bench && go build -buildvcs=false -o ../bin/soak ./soak
+	bin/soak -out docs/soak.md -plots docs/plots
 
 $(WITH_POSTGRES):
 	@cd tests && go build -buildvcs=false -o ../$@ ./with-postgres

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -97,18 +98,33 @@ func TestPaced(t *testing.T) {
 	seen := make([]byte, 20)
 	l := load{1, func(_ context.Context, _, n int, kind byte) error {
 		if seen[n] = kind; n == 0 {
-			<-time.After(100 * time.Millisecond) // the server stands still
+			<-time.After(500 * time.Millisecond) // the server stands still
 		}
 		return nil
 	}}
-	calls, err := l.paced(t.Context(), 1000, 20*time.Millisecond, "MC")
+	calls, err := l.paced(t.Context(), 20, time.Second, "MC")
 	if err != nil || len(calls) != 20 || string(seen) != "MCMCMCMCMCMCMCMCMCMC" {
 		t.Fatalf("%d calls, %s, %v; want 20", len(calls), seen, err)
 	}
 	for _, c := range calls {
-		if c.due != time.Duration(c.n)*time.Millisecond || c.took < 80*time.Millisecond {
+		due := time.Duration(c.n) * 50 * time.Millisecond
+		if c.due != due || c.took < 500*time.Millisecond-due {
 			t.Errorf("call %d was due after %v and took %v; want that what waited is counted", c.n, c.due, c.took)
 		}
+	}
+}
+
+// A server that can't keep up is given up after twice the time.
+func TestPacedOverload(t *testing.T) {
+	var made atomic.Int64
+	l := load{2, func(context.Context, int, int, byte) error {
+		made.Add(1)
+		<-time.After(20 * time.Millisecond)
+		return nil
+	}}
+	calls, err := l.paced(t.Context(), 10_000, 50*time.Millisecond, "M")
+	if err != nil || len(calls) != int(made.Load()) || len(calls) == 0 || len(calls) > 12 { // of 500
+		t.Errorf("%d calls of %d, %v", len(calls), made.Load(), err)
 	}
 }
 

@@ -27,7 +27,8 @@ type load struct {
 	do      func(ctx context.Context, client, n int, kind byte) error
 }
 
-// paced makes rate calls a second for a time, and returns them in no order. A call may start late, but none is left out.
+// paced makes rate calls a second for a time, and returns them in no order. Calls may start late; after twice the time those that are
+// left are not made.
 func (l load) paced(ctx context.Context, rate float64, length time.Duration, kinds string) ([]call, error) {
 	begin := time.Now()
 	total := int64(rate * length.Seconds())
@@ -41,7 +42,7 @@ func (l load) paced(ctx context.Context, rate float64, length time.Duration, kin
 			case <-ctx.Done():
 			}
 		}
-		return due, n < total
+		return due, n < total && time.Since(begin) < 2*length
 	}, begin, kinds)
 }
 

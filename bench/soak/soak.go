@@ -27,6 +27,9 @@ type soak struct {
 	last     outcome
 }
 
+// enoughRate of the calls due must be made by the first run: else hours would be spent to measure an overload.
+const enoughRate = 0.9
+
 // all makes the runs: the default and every value, round by round, and what was taken of them.
 func (s *soak) all(ctx context.Context) error {
 	s.begun = time.Now().UTC()
@@ -42,6 +45,9 @@ func (s *soak) all(ctx context.Context) error {
 				return err
 			}
 			if i == 0 {
+				if rate := s.runs[defaultName][0].figures().rate; rate < enoughRate {
+					return fmt.Errorf("the clients made %.0f%% of the calls that were due: take fewer rows (KV_SOAK_LIVE), more minutes or a machine with less to do", 100*rate)
+				}
 				list = order(variants(s.have, s.sizes.settings))
 				if round%2 == 1 {
 					reverse(list)
