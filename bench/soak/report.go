@@ -36,6 +36,14 @@ func (s *soak) report() string {
 	fmt.Fprintf(&text, "- live at the end of the default's runs: %.0f rows, packed %.1f MB; the oldest expired row that a step of the sweeper left: %.1f s\n",
 		base.live, base.packed/1e6, base.late)
 
+	for _, name := range s.names {
+		for _, r := range s.runs[name] {
+			if r.failed > 0 {
+				fmt.Fprintf(&text, "- %s: %d steps of the sweeper failed, and were tried again; the last with: %v\n", name, r.failed, r.failure)
+			}
+		}
+	}
+
 	text.WriteString("\nEvery run of the default, in order, and each value alone:\n" + lineHead)
 	for i, f := range s.figures(defaultName) {
 		text.WriteString(line(fmt.Sprintf("default, run %d", i+1), f))

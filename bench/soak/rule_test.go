@@ -41,11 +41,17 @@ func TestJudge(t *testing.T) {
 		"slower":                 {changed(func(f *figures) { f.burst = 939 }), false, "worse: closed-loop calls/s"},
 		"smaller, but slower":    {changed(func(f *figures) { f.times, f.p99 = 1.4, 11 }), false, "better: size; worse: p99"},
 		"smaller, but locked":    {changed(func(f *figures) { f.times, f.locked = 1.4, 51 }), false, "better: size; worse: ACCESS EXCLUSIVE"},
+		"hardly grows":           {changed(func(f *figures) { f.growth = 0.015 }), false, "inside the band"},
 		"faster, but misses aim": {changed(func(f *figures) { f.burst, f.growth = 2000, 0.04 }), false, "misses: " + aims[3].name + "; better: closed-loop calls/s"},
 	} {
 		if v := judge(threeRuns, c.f); v.taken != c.taken || v.why() != c.why {
 			t.Errorf("%s: %v, %q; want %v, %q", name, v.taken, v.why(), c.taken, c.why)
 		}
+	}
+	// On the other side of a bound, but inside the band of 1.7 to 2.5: neither for nor against it.
+	wide := []figures{changed(func(f *figures) { f.times = 1.9 }), changed(func(f *figures) { f.times = 2.1 }), changed(func(f *figures) { f.times = 2.1 })}
+	if v := judge(wide, changed(func(f *figures) { f.times = 1.8 })); v.taken || len(v.gained) > 0 {
+		t.Errorf("%+v; want that what is inside the band gains no aim", v)
 	}
 	// The default is too large, so what keeps the aim is taken though it is slower.
 	large := changed(func(f *figures) { f.times = 2.5 })

@@ -42,11 +42,13 @@ type raw struct {
 	halfWAL int64       // bytes, from the middle of the steady phase to its end
 	updated int64       // counters' updates looked at in the last half
 	hot     int64
-	live    int64   // rows at the end of the steady phase
-	packed  int64   // bytes of those, with their indexes, without a gap
-	given   []int64 // pages that a vacuum gave back, of the steady phase, and of the burst and the ebb
-	vacuums int64   // in the steady phase
-	late    time.Duration
+	live    int64         // rows at the end of the steady phase
+	packed  int64         // bytes of those, with their indexes, without a gap
+	given   []int64       // pages that a vacuum gave back, of the steady phase, and of the burst and the ebb
+	vacuums int64         // in the steady phase
+	late    time.Duration // the oldest expired row that a step of the sweeper left
+	failed  int           // steps of the sweeper, which tries again
+	failure error         // the last of those
 }
 
 // one runs a variant on a cluster of its own.
@@ -103,7 +105,7 @@ func (r *raw) play(ctx context.Context, at *server.Server, url string, s sizes) 
 		MinIdle: r.plan.ttl / 50, MaxIdle: r.plan.ttl / 10, UsageEvery: -1,
 		Hooks: sweeper.Hooks{
 			Step:  func(step sweeper.Step) { r.late = max(r.late, step.Lag) },
-			Error: func(e *sweeper.Error) { cancel(e) },
+			Error: func(e *sweeper.Error) { r.failed, r.failure = r.failed+1, e },
 		},
 	})
 	stop := goAll(ctx, cancel, sampler.run, watch.run, sweep.Run)

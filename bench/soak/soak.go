@@ -96,6 +96,9 @@ func (s *soak) run(ctx context.Context, v variant) error {
 	}
 	s.runs[v.name] = append(s.runs[v.name], r)
 	fmt.Print(time.Now().UTC().Format("15:04:05 "), strings.ReplaceAll(line(v.name, r.figures()), "|", " "))
+	if r.failed > 0 {
+		fmt.Printf("  %d steps of the sweeper failed, the last with: %v\n", r.failed, r.failure)
+	}
 	return nil
 }
 
