@@ -54,7 +54,7 @@ func (r *raw) figures() (f figures) {
 		f.given += float64(n)
 	}
 
-	last := slices.DeleteFunc(slices.Clone(r.samples), func(s sample) bool { return s.At < half || s.At > r.plan.steady })
+	last := slices.DeleteFunc(slices.Clone(r.samples), func(s sample) bool { return s.At < half || s.At > r.took })
 	if len(last) == 0 {
 		return f
 	}

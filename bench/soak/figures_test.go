@@ -55,7 +55,7 @@ func TestPercentile(t *testing.T) {
 // A run of 20 s: from its middle on 100 calls, 1 MB of WAL, a table that grows from 90 to 110 bytes of which 50 are needed.
 func TestFigures(t *testing.T) {
 	r := raw{
-		plan: planOf(time.Second, 20), rate: 10, took: 25 * time.Second, halfWAL: 1_000_000, updated: 200, hot: 190,
+		plan: planOf(time.Second, 20), rate: 12.5, took: 20 * time.Second, halfWAL: 1_000_000, updated: 200, hot: 190,
 		live: 5, packed: 50, locks: []lockCount{{1000, 1, 10 * time.Second}, {}, {100, 10, time.Second}}, given: []int64{0, 7},
 		ebb: []call{{took: 3 * time.Millisecond, kind: 'G'}},
 	}

@@ -47,6 +47,7 @@ type raw struct {
 	given   []int64       // pages that a vacuum gave back, of the steady phase, and of the burst and the ebb
 	vacuums int64         // in the steady phase
 	late    time.Duration // the oldest expired row that a step of the sweeper left
+	swept   int64         // rows
 	failed  int           // steps of the sweeper, which tries again
 	failure error         // the last of those
 }
@@ -73,6 +74,9 @@ func one(ctx context.Context, bin cluster.Binaries, v variant, s sizes, p plan) 
 	for _, change := range v.changes {
 		if err := at.Exec(ctx, change.statements()...); err != nil {
 			return nil, err
+		}
+		if now, err := readInstalled(ctx, at.Conn); err != nil || !now.has(change) {
+			return nil, errors.Join(err, fmt.Errorf("%s is not in force: %v", change.name, now))
 		}
 	}
 	url, err := at.SocketURL()
@@ -104,7 +108,7 @@ func (r *raw) play(ctx context.Context, at *server.Server, url string, s sizes) 
 	sweep := sweeper.New(beside, &sweeper.Options{
 		MinIdle: r.plan.ttl / 50, MaxIdle: r.plan.ttl / 10, UsageEvery: -1,
 		Hooks: sweeper.Hooks{
-			Step:  func(step sweeper.Step) { r.late = max(r.late, step.Lag) },
+			Step:  func(step sweeper.Step) { r.late, r.swept = max(r.late, step.Lag), r.swept+step.Deleted },
 			Error: func(e *sweeper.Error) { r.failed, r.failure = r.failed+1, e },
 		},
 	})

@@ -12,13 +12,13 @@ import (
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
-// A run of four turnovers in three seconds, in pages that are filled to 70%: each figure is one that such a run can have, and the report shows it.
+// A run of six turnovers in four seconds, in pages that are filled to 70%: each figure is one that such a run can have, and the report shows it.
 func TestRun(t *testing.T) {
 	bin, err := server.Binaries()
 	if err != nil {
 		testdb.NotRun(t, "a short soak: no PostgreSQL binaries to start a server with")
 	}
-	s := sizes{minutes: 1, live: 350, turnovers: 4, clients: 2, counters: 4, rounds: 1, settings: []string{"fillfactor", "truncate"}}
+	s := sizes{minutes: 1, live: 350, turnovers: 6, clients: 2, counters: 4, rounds: 1, settings: []string{"fillfactor", "truncate"}}
 	i := slices.IndexFunc(settings, func(s setting) bool { return s.name == "fillfactor" })
 	loose := variant{"fillfactor", "fillfactor 70", settings[i].values[3:]}
 	p := planOf(700*time.Millisecond, s.turnovers)
@@ -31,14 +31,16 @@ func TestRun(t *testing.T) {
 	}
 	f := r.figures()
 	for name, is := range map[string]bool{
-		"calls at full speed":                            f.burst > 0,
-		"counters were HOT, not all":                     r.updated > 0 && f.hot > 0.5 && f.hot <= 1,
-		"no more live rows than the rate says, and half": f.live > 0 && f.live < 525+8,
-		"larger than packed":                             f.times > 1 && f.times < 20,
-		"some WAL":                                       f.wal > 100 && f.wal < 100_000,
-		"reads at ebb":                                   f.ebbMax > 0,
-		"locks were looked at in each phase":             len(r.locks) == 3 && r.locks[0].looks > 0 && r.locks[1].looks > 0 && r.locks[2].looks > 0,
-		"at ebb all has expired":                         len(r.ebb) > 0 && r.samples[len(r.samples)-1].At > p.steady+p.burst,
+		"calls at full speed":                              f.burst > 0,
+		"counters were HOT, not all":                       r.updated > 0 && f.hot > 0.5 && f.hot <= 1,
+		"live rows, and no multiple of what the rate says": f.live > 0 && f.live < float64(3*s.live), // late calls come in bursts
+		"larger than packed":                               f.times > 1 && f.times < 20,
+		"the sweeper ran":                                  r.swept > int64(s.live) && r.failed == 0,
+		"autovacuum ran":                                   f.vacuums > 0,
+		"some WAL":                                         f.wal > 100 && f.wal < 100_000,
+		"reads at ebb":                                     f.ebbMax > 0,
+		"locks were looked at in each phase":               len(r.locks) == 3 && r.locks[0].looks > 0 && r.locks[1].looks > 0 && r.locks[2].looks > 0,
+		"at ebb all has expired":                           len(r.ebb) > 0 && r.samples[len(r.samples)-1].At > p.steady+p.burst,
 	} {
 		if !is {
 			t.Errorf("not so: %s; %+v, locks %+v", name, f, r.locks)
