@@ -221,7 +221,7 @@ func TestCronLine(t *testing.T) {
 	}
 }
 
-// The image is built where a daemon answers, and its program run.
+// The image is built where a daemon answers, and its program run: it drains a database with nothing around it but its own file.
 func TestDockerfile(t *testing.T) {
 	t.Parallel()
 	docker, err := exec.LookPath("docker")
@@ -253,5 +253,15 @@ func TestDockerfile(t *testing.T) {
 	}
 	if user := strings.TrimSpace(run("inspect", "--format", "{{.Config.User}}", tag)); user != "65532:65532" {
 		t.Errorf("the user of the image: %q", user)
+	}
+	db := testdb.New(t, nil)
+	fill(t, db, 50)
+	out := run("run", "--rm", "--read-only", "--cap-drop", "ALL", "--network", "host",
+		"-e", "DATABASE_URL="+db.URLAs(t, grantee(t, db, "sweeper")), tag, "once", "--json")
+	if r := result(t, ended{out: out}); r.Deleted != 50 {
+		t.Errorf("once in the image: %s", out)
+	}
+	if expired, _ := count(t, db); expired != 0 {
+		t.Errorf("%d expired rows are left", expired)
 	}
 }
