@@ -73,7 +73,7 @@ bench-instructions: ## count the processor instructions of each call with valgri
 	cd bench && go build -buildvcs=false -o ../bin/bench-instructions ./instructions
 	bin/bench-instructions -out docs/benchmarks-instructions.md
 
-bench-sweep: ## drain 1,000,000 expired rows of 5,000,000, beside DELETEs by hand, and write docs/benchmarks-sweep.md (wants a quiet machine)
+bench-sweep: kv-sweeper ## drain 1,000,000 expired rows of 5,000,000, by hand and beside puts too, and write docs/benchmarks-sweep.md (wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sweep ./sweep
 	bin/bench-sweep -out docs/benchmarks-sweep.md
 

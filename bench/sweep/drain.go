@@ -12,9 +12,12 @@ import (
 
 // A bench is the server, and how many live rows are in the table.
 type bench struct {
-	server *server.Server
-	sizes  sizes
-	live   int
+	server  *server.Server
+	sizes   sizes
+	sweeper string // the program
+	plots   string // the folder where plots go; empty: nowhere
+	live    int
+	puts    int // live rows of the foreground load besides
 }
 
 // A drain is one way to delete all expired rows, and what it took.
@@ -138,8 +141,8 @@ func (b *bench) check(ctx context.Context, s step, d drain) error {
 	if err != nil {
 		return err
 	}
-	if expired != 0 || live != b.live || d.rows != b.sizes.expired {
-		return fmt.Errorf("%s: %d rows deleted of %d, %d expired ones and %d live ones left of %d", s.name, d.rows, b.sizes.expired, expired, live, b.live)
+	if expired != 0 || live != b.live+b.puts || d.rows != b.sizes.expired {
+		return fmt.Errorf("%s: %d rows deleted of %d, %d expired ones and %d live ones left of %d", s.name, d.rows, b.sizes.expired, expired, live, b.live+b.puts)
 	}
 	return nil
 }

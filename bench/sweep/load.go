@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // order is when rows expire, by the order in which they were inserted.
@@ -40,4 +43,29 @@ func (b *bench) fillExpired(ctx context.Context, o order) error {
 		fmt.Sprintf(fill, "expired", expiresAt, b.sizes.expired, 1, b.sizes.expired),
 		`vacuum (analyze) queen.kv`,
 		`checkpoint`)
+}
+
+func putKey(i int) string { return "put-" + strconv.Itoa(i) }
+
+// fillPuts stores the keys that are put to.
+func (b *bench) fillPuts(ctx context.Context) error {
+	b.puts = putKeys
+	return b.server.Exec(ctx, fmt.Sprintf(`insert into queen.kv (namespace, key, value, expires_at)
+		select 'bench', 'put-' || i, '{}', clock_timestamp() + interval '1 day' from generate_series(0, %d) as i`, putKeys-1))
+}
+
+// clients are connections over the Unix socket.
+func (b *bench) clients(ctx context.Context) (all []*pgx.Conn, err error) {
+	url, err := b.server.SocketURL()
+	if err != nil {
+		return nil, err
+	}
+	for range putClients {
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, conn)
+	}
+	return all, nil
 }

@@ -1,13 +1,13 @@
-// Sweep measures what kv_expire_step_v1 costs: whether it reads more as the table grows, how fast it drains a backlog, beside DELETEs
-// written by hand, and how much WAL it writes.
+// Sweep measures what sweeping costs: how fast kv_expire_step_v1 drains a backlog, beside DELETEs written by hand, and how much WAL it
+// writes; how long puts take while kv-sweeper drains, and how much memory that has; whether a step reads more as the table grows.
 //
-//	go run ./sweep [-out file]		(in bench/; make bench-sweep does it)
+//	go run ./sweep -sweeper program [-out file]	(in bench/; make bench-sweep does it)
 //
 // Sizes come from the environment: KV_BENCH_ROWS (5000000), of which KV_BENCH_EXPIRED (1000000) have expired, and KV_BENCH_PAIRS (3),
 // how often each line is measured.
 //
 // It starts a throwaway cluster from the PostgreSQL binaries that KV_TEST_POSTGRES_BIN names, or that are on this machine. Live rows are
-// loaded once. Before each drain the rows that the one before has deleted are vacuumed away and as many expired ones are inserted
+// loaded once: as many as there are expired ones at first, the rest before the growth is measured. Before each drain the rows that the one before has deleted are vacuumed away and as many expired ones are inserted
 // again, in the order of their expiry or shuffled; then steps run until nothing is left. Both sides of a pair find the table in the
 // same state, and turn at going first. The program fails when a side leaves an expired row or deletes a live one, and when a step's
 // plans are not what they must be.
@@ -18,7 +18,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,13 +35,14 @@ type sizes struct{ rows, expired, pairs int }
 
 func main() {
 	out := flag.String("out", "", "write the result into this Markdown `file`, between its bench-sweep markers")
+	sweeper := flag.String("sweeper", "bin/kv-sweeper", "the `program` that make kv-sweeper builds")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *out)
+	err := run(ctx, *sweeper, *out)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench-sweep:", err)
@@ -47,10 +50,13 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out string) (err error) {
+func run(ctx context.Context, sweeper, out string) (err error) {
 	size, err := readSizes()
 	if err != nil {
 		return err
+	}
+	if sweeper, err = exec.LookPath(sweeper); err != nil {
+		return fmt.Errorf("%w: make kv-sweeper builds it, and -sweeper names it", err)
 	}
 	page := report.Block{Path: out, Target: "bench-sweep"}
 	if out != "" {
@@ -71,7 +77,10 @@ func run(ctx context.Context, out string) (err error) {
 			err = stopErr
 		}
 	}()
-	b := &bench{server: s, sizes: size}
+	b := &bench{server: s, sizes: size, sweeper: sweeper}
+	if out != "" {
+		b.plots = filepath.Join(filepath.Dir(out), "plots")
+	}
 	text, err := b.measure(ctx)
 	if err != nil {
 		return err
@@ -85,7 +94,21 @@ func run(ctx context.Context, out string) (err error) {
 // measure runs everything, and prints each part when it is there.
 func (b *bench) measure(ctx context.Context) (string, error) {
 	var text strings.Builder
-	for _, part := range []func(context.Context) (string, error){b.about, b.growth, b.plans, b.speed} {
+	var small string // the growth's lines of the small table
+	for _, part := range []func(context.Context) (string, error){
+		b.about,
+		func(ctx context.Context) (_ string, err error) {
+			small, err = b.buffers(ctx, b.sizes.expired)
+			return "", err
+		},
+		b.speed,
+		b.foreground,
+		func(ctx context.Context) (string, error) {
+			full, err := b.buffers(ctx, b.sizes.rows-b.sizes.expired)
+			return growthHead + small + full, err
+		},
+		b.plans,
+	} {
 		some, err := part(ctx)
 		if err != nil {
 			return "", err
@@ -102,7 +125,7 @@ func (b *bench) about(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("- %s, `KV_BENCH_ROWS=%d KV_BENCH_EXPIRED=%d KV_BENCH_PAIRS=%d go run ./sweep` in bench/\n- %s\n- PostgreSQL: %s\n",
+	return fmt.Sprintf("- %s, `KV_BENCH_ROWS=%d KV_BENCH_EXPIRED=%d KV_BENCH_PAIRS=%d make bench-sweep`\n- %s\n- PostgreSQL: %s\n",
 		time.Now().UTC().Format(time.DateOnly), b.sizes.rows, b.sizes.expired, b.sizes.pairs, report.Machine(), settings), nil
 }
 

@@ -13,62 +13,76 @@ import (
 // stepSizes are the rows a step may delete.
 var stepSizes = []int{1000, 10_000}
 
-// growth drains the same expired rows from a small table and from the full one, and compares the buffers that a deleted row takes.
-func (b *bench) growth(ctx context.Context) (string, error) {
-	var text strings.Builder
-	text.WriteString("\nShared buffers that a step asks for, for each row it deletes; shuffled expiry. One step in 8 is looked at, the first too:\n\n" +
-		"| rows in the table | step | first step | last full step | median | most |\n|---:|---:|---:|---:|---:|---:|\n")
-	for _, live := range []int{b.sizes.expired, b.sizes.rows - b.sizes.expired} {
-		if err := b.fillLive(ctx, live); err != nil {
+const growthHead = "\nShared buffers that a step asks for, for each row it deletes; shuffled expiry. One step in 8 is looked at, the first too:\n\n" +
+	"| rows in the table | step | first step | last full step | median | most |\n|---:|---:|---:|---:|---:|---:|\n"
+
+// buffers drains the expired rows beside so many live ones, and tells the buffers that a deleted row takes: lines for under growthHead.
+func (b *bench) buffers(ctx context.Context, live int) (text string, err error) {
+	if err := b.fillLive(ctx, live); err != nil {
+		return "", err
+	}
+	for _, n := range stepSizes {
+		if err := b.fillExpired(ctx, shuffled); err != nil {
 			return "", err
 		}
-		for _, n := range stepSizes {
-			if err := b.fillExpired(ctx, shuffled); err != nil {
-				return "", err
-			}
-			d, err := b.run(ctx, function, n)
-			if err != nil {
-				return "", err
-			}
-			// A step that ends a drain deletes a few rows, or none, and still looks into every shard.
-			var full []float64
-			for _, e := range d.buffers {
-				if e.rows >= n/2 {
-					full = append(full, e.perRow())
-				}
-			}
-			if len(full) == 0 {
-				return "", fmt.Errorf("no full step of %d rows was looked at", n)
-			}
-			fmt.Fprintf(&text, "| %d | %d | %.2f | %.2f | %.2f | %.2f |\n", live+b.sizes.expired, n, full[0], full[len(full)-1],
-				report.Median(full), slices.Max(full))
+		d, err := b.run(ctx, function, n)
+		if err != nil {
+			return "", err
 		}
+		// A step that ends a drain deletes a few rows, or none, and still looks into every shard.
+		var full []float64
+		for _, e := range d.buffers {
+			if e.rows >= n/2 {
+				full = append(full, e.perRow())
+			}
+		}
+		if len(full) == 0 {
+			return "", fmt.Errorf("no full step of %d rows was looked at", n)
+		}
+		text += fmt.Sprintf("| %d | %d | %.2f | %.2f | %.2f | %.2f |\n", live+b.puts+b.sizes.expired, n, full[0], full[len(full)-1],
+			report.Median(full), slices.Max(full))
 	}
-	return text.String(), nil
+	return text, nil
 }
 
-// speed drains the full table by steps of both sides.
+// drainAim is the least that the function's rows a second may be of those by hand.
+const drainAim = 0.9
+
+// speed drains the table by steps of both sides.
 func (b *bench) speed(ctx context.Context) (string, error) {
 	var text strings.Builder
-	text.WriteString("\nDraining the full table. Times are of steps by both sides, medians over pairs; a step's time is of the function:\n\n" +
-		"| expiry | step | by hand, rows/s | function, rows/s | ratio | least to most | median step, ms | longest step, ms | WAL bytes a row by hand | WAL bytes, function |\n" +
-		"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	fmt.Fprintf(&text, "\nDraining %d expired rows beside %d live ones. Times are of steps by both sides, medians over %d pairs; a step's time is of the function:\n\n"+
+		"| expiry | step | by hand, rows/s | function, rows/s | ratio, aim ≥ %.1f | least to most | median step, ms | longest step, ms | WAL bytes a row by hand | WAL bytes, function |\n"+
+		"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", b.sizes.expired, b.live, b.sizes.pairs, drainAim)
+	var names []string
+	var hand, called []float64
 	for _, o := range []order{inOrder, shuffled} {
 		for _, n := range stepSizes {
-			row, err := b.pairs(ctx, o, n)
+			p, err := b.pairs(ctx, o, n)
 			if err != nil {
 				return "", err
 			}
-			text.WriteString(row)
+			fmt.Fprintf(&text, "| %s | %d %s\n", o.name, n, p.line())
+			names = append(names, fmt.Sprintf("%s, %d", o.name, n))
+			hand, called = append(hand, report.Median(p.rates[byHand.name])), append(called, report.Median(p.rates[function.name]))
 		}
 	}
+	if err := chartDrains(b.plots, names, hand, called); err != nil {
+		return "", err
+	}
 	whole, err := b.atOnce(ctx)
-	return text.String() + whole, err
+	return text.String() + whole + plotOfDrains, err
 }
 
-func (b *bench) pairs(ctx context.Context, o order, n int) (string, error) {
-	rates, wal := map[string][]float64{}, map[string][]float64{}
-	var ratios, seconds []float64
+// drains are the pairs of one line.
+type drains struct {
+	rates, wal map[string][]float64 // rows a second, and bytes a row, by side
+	seconds    []float64            // of the function's steps
+}
+
+// pairs drains by both sides, in turns.
+func (b *bench) pairs(ctx context.Context, o order, n int) (drains, error) {
+	p := drains{rates: map[string][]float64{}, wal: map[string][]float64{}}
 	for pair := range b.sizes.pairs {
 		sides := []step{byHand, function}
 		if pair%2 == 1 {
@@ -76,22 +90,30 @@ func (b *bench) pairs(ctx context.Context, o order, n int) (string, error) {
 		}
 		for _, s := range sides {
 			if err := b.fillExpired(ctx, o); err != nil {
-				return "", err
+				return p, err
 			}
 			d, err := b.run(ctx, s, n)
 			if err != nil {
-				return "", err
+				return p, err
 			}
-			rates[s.name], wal[s.name] = append(rates[s.name], d.perSecond()), append(wal[s.name], d.wal)
+			p.rates[s.name], p.wal[s.name] = append(p.rates[s.name], d.perSecond()), append(p.wal[s.name], d.wal)
 			if s.name == function.name {
-				seconds = append(seconds, d.seconds...)
+				p.seconds = append(p.seconds, d.seconds...)
 			}
 		}
-		ratios = append(ratios, rates[function.name][pair]/rates[byHand.name][pair])
 	}
-	return fmt.Sprintf("| %s | %d | %.0f | %.0f | %.2f | %.2f to %.2f | %.1f | %.1f | %.0f | %.0f |\n", o.name, n,
-		report.Median(rates[byHand.name]), report.Median(rates[function.name]), report.Median(ratios), slices.Min(ratios), slices.Max(ratios),
-		1000*report.Median(seconds), 1000*slices.Max(seconds), report.Median(wal[byHand.name]), report.Median(wal[function.name])), nil
+	return p, nil
+}
+
+func (p drains) line() string {
+	var ratios []float64
+	for i, hand := range p.rates[byHand.name] {
+		ratios = append(ratios, p.rates[function.name][i]/hand)
+	}
+	ratio := report.Median(ratios)
+	return fmt.Sprintf("| %.0f | %.0f | %.2f%s | %.2f to %.2f | %.1f | %.1f | %.0f | %.0f |",
+		report.Median(p.rates[byHand.name]), report.Median(p.rates[function.name]), ratio, missed(ratio < drainAim), slices.Min(ratios), slices.Max(ratios),
+		1000*report.Median(p.seconds), 1000*slices.Max(p.seconds), report.Median(p.wal[byHand.name]), report.Median(p.wal[function.name]))
 }
 
 // atOnce is the one statement that needs no loop: all rows in one transaction.
