@@ -121,6 +121,23 @@ func TestRowLevelSecurity(t *testing.T) {
 	}
 	exec(t, owner, "reset role")
 
+	// A view of somebody who is bound shows each reader the reader's own rows; one of the owner's shows all of them, as the header says,
+	// unless it is a security_invoker's.
+	exec(t, owner, "create schema views; grant create, usage on schema views to "+writer+"; grant usage on schema views to "+later)
+	const rows = " as select tenant_id from queen.kv"
+	exec(t, asWriter, "create view views.of_a_writer"+rows+"; grant select on views.of_a_writer to "+later)
+	exec(t, owner, "create view views.of_the_owner"+rows+"; grant select on views.of_the_owner to "+later)
+	views := map[string]string{"of_a_writer": tenantB, "of_the_owner": tenantA + "," + tenantB}
+	if value[int](t, owner, "select current_setting('server_version_num')::int") >= 150000 {
+		exec(t, owner, "create view views.of_the_reader with (security_invoker)"+rows+"; grant select on views.of_the_reader to "+later)
+		views["of_the_reader"] = tenantB
+	}
+	for view, want := range views {
+		if got := try(t, asLater, "select string_agg(distinct tenant_id::text, ',') from views."+view); got != want {
+			t.Errorf("the view %s shows %s, want %s", view, got, want)
+		}
+	}
+
 	// What the header says undoes it.
 	undo(t, owner)
 	if got := try(t, asWriter, get(b)); got != "true" {
