@@ -50,6 +50,7 @@ func (c Chart) Lines(series ...Series) error {
 	}
 	if c.Ticks != nil {
 		p.NominalX(c.Ticks...)
+		p.X.Min, p.X.Max = -0.3, float64(len(c.Ticks))-0.7 // room for the first name and the last
 	}
 	return c.save(p)
 }

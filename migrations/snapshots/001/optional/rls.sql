@@ -7,6 +7,7 @@
 -- Run it again after kv_grant_v1 has made or unmade a sweeper or an admin: their policies name them. It keeps the tenants of the roles.
 -- Who is bound: every role but the owner of the tables, superusers and BYPASSRLS. The role is current_user, so a member of
 -- app_role has its tenants after SET ROLE app_role and not before. A role without a tenant sees nothing and writes nothing.
+-- A view that the tables' owner made shows all rows to whoever may read it: make it WITH (security_invoker), from PostgreSQL 15 on.
 --   a sweeper  sees all rows, else it would find nothing to delete and say done (kv_expire_step_v1 refuses to run then).
 --   an admin   sees and sets every tenant's quota and usage; of queen.kv, like all others, the rows of its tenants.
 -- What it separates is data, not availability: a role can still burn the server's time, lock the table, or learn from a
