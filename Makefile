@@ -11,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod cmd/*/go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-instructions bench-sweep soak test-snippets kv-sweeper $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-instructions bench-sweep bench-redis soak test-snippets kv-sweeper $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -76,6 +76,10 @@ bench-instructions: ## count the processor instructions of each call with valgri
 bench-sweep: kv-sweeper ## drain 1,000,000 expired rows of 5,000,000, by hand and beside puts too, and write docs/benchmarks-sweep.md (wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sweep ./sweep
 	bin/bench-sweep -out docs/benchmarks-sweep.md
+
+bench-redis: ## a marker in Redis beside the effect: its speed, and what kills lose and double; writes docs/benchmarks-redis.md (about 3 minutes)
+	cd bench && go build -buildvcs=false -o ../bin/bench-redis ./redis
+	bin/bench-redis -out docs/benchmarks-redis.md
 
 soak: ## churn the table for each value of each storage setting, and write docs/soak.md with its plots (170 minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/soak ./soak
