@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -144,6 +146,7 @@ func TestOnceNeverStored(t *testing.T) {
 	}
 	for name, failure := range map[string]error{
 		"unique": otherDriver{"23505", "raised"}, "division": &pgconn.PgError{Code: "22012"}, "plain": errors.New("no"), "EOF": io.EOF,
+		"no file": &fs.PathError{Op: "open", Path: "f", Err: syscall.ENOENT},
 	} {
 		opts := &OnceOptions{StoreError: func(error) ([]byte, bool) { return nil, true }}
 		if _, _, err := sentBy(t, opts, func(context.Context) ([]byte, error) { return nil, failure }, ""); !errors.Is(err, ErrOnceStoredError) {

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
-	"net"
 	"strconv"
 	"strings"
 
@@ -95,9 +94,8 @@ func isTransient(err error) bool {
 			return true
 		}
 	}
-	var lost net.Error
 	var unmade *pgconn.ConnectError
-	if errors.As(err, &lost) || errors.As(err, &unmade) {
+	if isNetwork(err) || errors.As(err, &unmade) {
 		return true
 	}
 	var pg interface{ SQLState() string }

@@ -10,7 +10,7 @@ import (
 
 // TxOptions are the options of [RunTx]; the options of its transactions belong to the [Beginner].
 type TxOptions struct {
-	// MaxAttempts is how often fn may run; 0 means until the context ends.
+	// MaxAttempts is how often fn may run; 0 means until the context ends. Below 0 is [ErrBadRequest], and nothing is begun.
 	MaxAttempts int
 }
 
@@ -46,6 +46,9 @@ func RunTx[T Tx](ctx context.Context, db Beginner[T], fn func(ctx context.Contex
 	most := 0
 	if opts != nil {
 		most = opts.MaxAttempts
+	}
+	if most < 0 {
+		return ofNoOp(refuse(ErrBadRequest, fmt.Sprintf("TxOptions.MaxAttempts is %d: give the most runs, at least 1, or 0 for no bound", most)))
 	}
 	var last error // of the try before, which was retryable
 	for attempt := 1; ; attempt++ {

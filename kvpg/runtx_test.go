@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,6 +124,19 @@ func TestRunTxMaxAttempts(t *testing.T) {
 		}
 		r.became(t, 3, 0, 3)
 	})
+}
+
+// A bound that is none would otherwise retry for ever.
+func TestRunTxRefusesABoundBelowZero(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{-1, math.MinInt} {
+		r := &txRecorder{}
+		err := RunTx(t.Context(), r, failing(1, errSerialization), &TxOptions{MaxAttempts: most})
+		if !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "MaxAttempts") {
+			t.Errorf("%d: got %v", most, err)
+		}
+		r.became(t, 0, 0, 0)
+	}
 }
 
 // The waits grow, and not beyond a second: a hundred of them take less than a hundred seconds, and ten no more than the sum.

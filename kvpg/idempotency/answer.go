@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"strings"
 
@@ -76,8 +75,7 @@ func problemOf(err error) Problem {
 // isOutage: the database could not be reached, or asks to come again: what another try may heal.
 func isOutage(err error) bool {
 	var unbegun noBegin
-	var network net.Error
-	if kvpg.IsRetryable(err) || errors.As(err, &unbegun) || errors.As(err, &network) ||
+	if kvpg.IsRetryable(err) || errors.As(err, &unbegun) || isNetwork(err) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) {
 		return true
 	}

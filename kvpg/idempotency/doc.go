@@ -74,5 +74,7 @@
 //
 // Each request holds one connection of the database from its start to COMMIT. What needs none, authentication and rate limits
 // above all, belongs around the middleware. So does what compresses responses. What reads the body there (ParseForm does) must put
-// it back, since the body is part of what a request is: without it a request is refused with 500, and OnError told.
+// it back, whole, since the body is part of what a request is: where less is left than Content-Length a request is refused with 500, and
+// OnError told. (A body that came without a length and was read in part can't be recognised.) The handler itself may read as much of the
+// body as it likes, or nothing: the middleware has read all of it, for the fingerprint, before.
 package idempotency

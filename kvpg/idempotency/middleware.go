@@ -128,8 +128,8 @@ func (h *handler[T]) read(w http.ResponseWriter, r *http.Request) (key string, b
 		h.report(r, "reading the request's body", err)
 		return refuse(CodeBodyUnreadable, "The body could not be read to its end.")
 	case wasReadBefore(r, body):
-		h.OnError(r, errors.New("idempotency: what is around the middleware has read the request's body, and not put it back: "+
-			"requests with different bodies could not be told apart"))
+		h.OnError(r, errors.New("idempotency: what is around the middleware has read the request's body, or part of it, and not put it back: "+
+			"requests with different bodies could not be told apart (if it has replaced the body, let it set ContentLength, or -1)"))
 		return refuse(CodeInternal, "The server is set up wrongly.")
 	}
 	return storedKey(scope, sent), body, nil
@@ -145,9 +145,9 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 }
 
-// wasReadBefore: there was a body, and nothing of it is left. ParseForm and ParseMultipartForm take it away, too.
+// wasReadBefore: there was more of a body than is left. Of one that came without a length (chunked) nobody can tell. ParseForm and ParseMultipartForm take it away, too.
 func wasReadBefore(r *http.Request, body []byte) bool {
-	return len(body) == 0 && (r.ContentLength > 0 || len(r.PostForm) > 0 || r.MultipartForm != nil)
+	return int64(len(body)) < r.ContentLength || len(body) == 0 && (len(r.PostForm) > 0 || r.MultipartForm != nil)
 }
 
 // errNotStored ends the transaction of a response that is sent but not stored.

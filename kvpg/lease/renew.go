@@ -23,13 +23,18 @@ type holder struct {
 var (
 	errOver = errors.New("it is over, or another's")
 	errLate = errors.New("no renewal came in time")
+	errWait = errors.New("no renewal was answered in time (db needs a connection to spare beside those that the function holds)")
 )
 
 // lostBecause makes the cause of fn's cancelled context: kvpg.ErrLeaseLost, and what happened.
 func lostBecause(err error) error { return fmt.Errorf("%w: %w", kvpg.ErrLeaseLost, err) }
 
-// renew renews until ctx ends (nil) or the lease is lost (why). A renewal that fails is tried again, ever sooner than the lease ends.
-func (h *holder) renew(ctx context.Context) error {
+// waited is the loss to a request that got no connection, or no answer, before the lease ended.
+func waited(err error) error { return lostBecause(fmt.Errorf("%w: %w", errWait, err)) }
+
+// renew renews until ctx ends (nil) or the lease is lost (why). At the end of the lease it calls lose, though a driver may go on with a request
+// whose deadline has passed. A renewal that fails is tried again, ever sooner than the lease ends.
+func (h *holder) renew(ctx context.Context, lose context.CancelCauseFunc) error {
 	var failed error
 	for ctx.Err() == nil {
 		pause := time.NewTimer(nextPause(h.ttl, time.Until(h.until), failed != nil))
@@ -44,8 +49,19 @@ func (h *holder) renew(ctx context.Context) error {
 		}
 		sent := time.Now()
 		try, cancel := context.WithDeadline(ctx, h.until)
+		late := waited(cmp.Or(failed, context.DeadlineExceeded))
+		untold := context.AfterFunc(try, func() {
+			if errors.Is(try.Err(), context.DeadlineExceeded) {
+				lose(late)
+			}
+		})
 		_, held, err := h.lease.Renew(try, h.db, h.ttl)
+		untold()
+		ended := try.Err()
 		cancel()
+		if errors.Is(ended, context.DeadlineExceeded) { // fn was told, whatever has come since
+			return late
+		}
 		switch {
 		case err != nil:
 			failed = err

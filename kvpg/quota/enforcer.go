@@ -13,7 +13,7 @@ import (
 	"github.com/queenkv/queenkv/kvpg"
 )
 
-// Options are the options of [New]; the zero value is the default.
+// Options are the options of [New]; the zero value is the default. [New] refuses a number or a time below 0.
 type Options struct {
 	// Every is how often limits and measurements are read, 10 seconds by default. Each time it is up to a fifth more or less, so that
 	// many processes don't ask together. A reading is one statement, which brings some 150 bytes for each tenant with a quota.
@@ -81,10 +81,13 @@ func New(ctx context.Context, db kvpg.DB, opts *Options) (*Enforcer, error) {
 	}
 	q := &Enforcer{db: db, opts: *opts, seed: maphash.MakeSeed(), tenants: map[[16]byte]*tenant{}}
 	o := &q.opts
-	o.Every = cmp.Or(max(o.Every, 0), 10*time.Second)
-	o.Timeout = cmp.Or(max(o.Timeout, 0), 5*time.Second)
-	o.CommitWithin = cmp.Or(max(o.CommitWithin, 0), time.Minute)
-	o.MaxTenants = cmp.Or(max(o.MaxTenants, 0), 100_000)
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	o.Every = cmp.Or(o.Every, 10*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	o.CommitWithin = cmp.Or(o.CommitWithin, time.Minute)
+	o.MaxTenants = cmp.Or(o.MaxTenants, 100_000)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -203,28 +203,3 @@ func usageOf(pid uint32) (u usage, ok bool) {
 	}
 	return u, true
 }
-
-// Checking the numbers of a value takes time in proportion to their number. A large array of
-// small ones is good, and 16 times as many may not take 256 times as long.
-func TestManyNumbersAreLinear(t *testing.T) {
-	t.Parallel()
-	conn := testdb.New(t, nil).Conn(t)
-	best := func(n int) time.Duration {
-		least := time.Hour
-		for range 5 {
-			var fault *string
-			start := time.Now()
-			scan(t, conn, "select queen.kv_value_fault_v1((select jsonb_agg(1) from generate_series(1, $1::int)))", []any{n}, &fault)
-			least = min(least, time.Since(start))
-			if fault != nil {
-				t.Fatal(*fault)
-			}
-		}
-		return least
-	}
-	few, many := best(1365), best(21840)
-	t.Logf("1,365 numbers in %v, 21,840 in %v", few, many)
-	if many > 60*few {
-		t.Errorf("21,840 numbers take %v, and 1,365 take %v", many, few)
-	}
-}
