@@ -38,7 +38,7 @@ func Alone(ctx context.Context, db Beginner, key string) (bool, error) {
 // has waited for its owner, and reads the answer.
 func Marked(ctx context.Context, db Beginner, key string) (replayed bool, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		claimed, err := tx.Exec(ctx, `insert into bench.marker (key, expires_at) values ($1, now() + interval '1 hour') on conflict do nothing`, key)
+		claimed, err := tx.Exec(ctx, `insert into bench.marker (key, expires_at) values ($1, now() + interval '5 hours') on conflict do nothing`, key)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func Marked(ctx context.Context, db Beginner, key string) (replayed bool, err er
 // Once is kvpg.Once around the row.
 func Once(ctx context.Context, db Beginner, key string) (replayed bool, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		r, err := kvpg.Once(ctx, tx, Markers, key, time.Hour, func(ctx context.Context) ([]byte, error) {
+		r, err := kvpg.Once(ctx, tx, Markers, key, 5*time.Hour, func(ctx context.Context) ([]byte, error) {
 			return []byte("booked"), insert(ctx, tx, key)
 		}, nil)
 		if err == nil && string(r.Result) != "booked" {
