@@ -91,7 +91,7 @@ func run(ctx context.Context, size sizes) (err error) {
 		}
 	}
 	if size.out != "" {
-		return page.Write(head + b.seconds() + tables(lines))
+		return page.Write(head + b.duration() + tables(lines))
 	}
 	return nil
 }

@@ -79,16 +79,6 @@ func (b *bench) cell(ctx context.Context, c cell) (lines []line, err error) {
 	return lines, nil
 }
 
-// set changes settings of the running server, and returns when a new connection has them.
-func (b *bench) set(ctx context.Context, settings []string) error {
-	for _, s := range settings {
-		if err := b.server.Exec(ctx, `alter system set `+s); err != nil {
-			return err
-		}
-	}
-	return b.server.Exec(ctx, `select pg_reload_conf()`)
-}
-
 // op runs the rounds of one operation.
 func (b *bench) op(ctx context.Context, c cell, o op, conns []*pgx.Conn) ([]line, error) {
 	if err := b.check(ctx, c, o); err != nil {

@@ -19,8 +19,8 @@ func (b *bench) about(ctx context.Context) (string, error) {
 	return fmt.Sprintf("- %s, `%s`\n- %s\n- PostgreSQL: %s\n", time.Now().UTC().Format(time.DateOnly), b.size.command(), report.Machine(), settings), nil
 }
 
-// seconds tells where the time of the run went.
-func (b *bench) seconds() string {
+// duration tells where the time of the run went.
+func (b *bench) duration() string {
 	return fmt.Sprintf("- %.0f minutes in all; loaded: %s\n", time.Since(b.began).Minutes(), strings.Join(b.loads, ", "))
 }
 
