@@ -41,7 +41,7 @@ func hangUp(ctx context.Context, conns []*pgx.Conn) (err error) {
 	return err
 }
 
-// run has every client call for so many seconds, one call after the other. Contenders with the same seed get the same keys.
+// run has every client call for so many seconds, one call after the other. The same seed gives the same keys.
 func (b *bench) run(ctx context.Context, c cell, s side, conns []*pgx.Conn, seed int, seconds float64) (r reading, err error) {
 	before, err := b.walPosition(ctx)
 	if err != nil {

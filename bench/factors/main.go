@@ -6,8 +6,8 @@
 // It starts a throwaway cluster from the PostgreSQL binaries that KV_TEST_POSTGRES_BIN names, or that are on this machine, installs the
 // schema, and talks to it over the Unix socket. Client and server share the machine's cores.
 //
-// In a round each contender of an operation runs alone for about -seconds, on the same table, with keys from the same seed; the order
-// turns from round to round. A ratio is of one round: the contender's calls a second over those by hand. Reported are the median over
+// In a round each contender of an operation runs alone for about -seconds, on the same table, with keys drawn alike, after a
+// checkpoint where it writes; the order turns from round to round. A ratio is of one round: the contender's calls a second over those by hand. Reported are the median over
 // the rounds, and the extremes. A cell of the page is refused when the contenders leave different rows, or find different ones.
 //
 // Every flag has a variable of the environment for its default: KV_BENCH_ROWS for -rows, and so on.
@@ -85,13 +85,12 @@ func run(ctx context.Context, size sizes) (err error) {
 	if err != nil {
 		return err
 	}
-	if size.plots != "" {
-		if err := draw(size.plots, lines); err != nil {
-			return err
-		}
+	images, err := draw(size, lines)
+	if err != nil {
+		return err
 	}
 	if size.out != "" {
-		return page.Write(head + b.duration() + tables(lines))
+		return page.Write(head + b.duration() + images + tables(lines))
 	}
 	return nil
 }

@@ -12,10 +12,11 @@ import (
 
 // An op is the same work done by several contenders; the ratios are to the first one, which is by hand.
 type op struct {
-	name  string
-	sides []side
-	reads bool // it finds rows, and changes none
-	loses bool // it writes, and its precondition is false
+	name    string
+	sides   []side
+	reads   bool // it finds rows, and changes none
+	loses   bool // it writes, and its precondition is false
+	inserts bool // it makes new rows
 }
 
 // A side is a contender. call is one call with the worker's next arguments.
@@ -107,7 +108,7 @@ func putIfAbsent(name string, loses bool) op {
 		}
 		return w.fresh(), w.value(), true
 	}
-	return op{name: name, loses: loses, sides: []side{
+	return op{name: name, loses: loses, inserts: !loses, sides: []side{
 		{handName, func(ctx context.Context, db db, w *worker) error {
 			key, value, wins := arguments(w)
 			tag, err := db.Exec(ctx, insertSQL+`on conflict do nothing returning version, expires_at`, "bench", key, value, ttlMillis())
