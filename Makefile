@@ -11,7 +11,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod cmd/*/go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench-sql bench-driver bench-instructions bench-sweep bench-redis soak test-snippets kv-sweeper $(WITH_POSTGRES)
+.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench bench-sql bench-driver bench-instructions bench-sweep bench-redis soak test-snippets kv-sweeper $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
@@ -60,6 +60,10 @@ kv-sweeper: ## build bin/kv-sweeper, static and without what only a debugger rea
 test-snippets: $(WITH_POSTGRES) ## run the examples of docs/other-languages.md in psql, Node and Python, and compare what they print
 	cd tests && go build -buildvcs=false -o ../bin/run-snippets ./snippets
 	$(WITH_POSTGRES) -- bin/run-snippets
+
+bench: ## vary one factor at a time, by hand beside the functions and kvpg, and write docs/benchmarks.md (half an hour, wants a quiet machine)
+	cd bench && go build -buildvcs=false -o ../bin/bench-factors ./factors
+	bin/bench-factors -out docs/benchmarks.md -plots docs/plots
 
 bench-sql: ## compare the functions with hand-written statements, and write docs/benchmarks.md (minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sql ./sql

@@ -10,12 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/queenkv/queenkv/bench/internal/effect"
 	"github.com/queenkv/queenkv/bench/internal/report"
 	"github.com/queenkv/queenkv/bench/internal/server"
-	"github.com/queenkv/queenkv/kvpg"
 )
 
 const onceAim = 0.75
@@ -43,55 +42,10 @@ const (
 	once
 )
 
-var onceSides = []transaction{alone: byHand, marked: withMarker, once: withOnce}
-
-// A transaction runs the effect of a key.
-type transaction func(ctx context.Context, pool *pgxpool.Pool, key string) error
-
-func byHand(ctx context.Context, pool *pgxpool.Pool, key string) error {
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error { return effect(ctx, tx, key) })
-}
-
-// withMarker is the usual idempotency table: claim the key, run the effect, store the answer. A duplicate would find the key taken, wait
-// for its owner, and read the answer; no key is a duplicate here.
-func withMarker(ctx context.Context, pool *pgxpool.Pool, key string) error {
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		claimed, err := tx.Exec(ctx, `insert into bench.marker (key, expires_at) values ($1, now() + interval '1 hour') on conflict do nothing`, key)
-		if err != nil {
-			return err
-		}
-		if claimed.RowsAffected() != 1 {
-			return errors.New("a new key was taken")
-		}
-		if err := effect(ctx, tx, key); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `update bench.marker set result = $2 where key = $1`, key, []byte("booked"))
-		return err
-	})
-}
-
-func withOnce(ctx context.Context, pool *pgxpool.Pool, key string) error {
-	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		r, err := kvpg.Once(ctx, tx, orders, key, time.Hour, func(ctx context.Context) ([]byte, error) {
-			return []byte("booked"), effect(ctx, tx, key)
-		}, nil)
-		if err == nil && r.Replayed {
-			err = errors.New("a new key was replayed")
-		}
-		return err
-	})
-}
-
-func effect(ctx context.Context, tx pgx.Tx, key string) error {
-	_, err := tx.Exec(ctx, `insert into bench.effect (key, cents) values ($1, $2)`, key, 1250)
-	return err
-}
+var onceSides = []effect.Run{alone: effect.Alone, marked: effect.Marked, once: effect.Once}
 
 func measureOnce(ctx context.Context, s *server.Server, o options) (string, error) {
-	err := s.Exec(ctx, `create table bench.effect (id bigint generated always as identity primary key, key text not null, cents bigint not null)`,
-		`create table bench.marker (key text primary key, result bytea, expires_at timestamptz not null)`)
-	if err != nil {
+	if err := s.Exec(ctx, effect.Tables...); err != nil {
 		return "", err
 	}
 	url, err := s.SocketURL()
@@ -144,7 +98,7 @@ func measureOnce(ctx context.Context, s *server.Server, o options) (string, erro
 }
 
 // throughput is how many transactions a second the clients commit, from empty tables. Every key is a new one.
-func throughput(ctx context.Context, s *server.Server, pool *pgxpool.Pool, run transaction, clients int, length time.Duration) (float64, error) {
+func throughput(ctx context.Context, s *server.Server, pool *pgxpool.Pool, run effect.Run, clients int, length time.Duration) (float64, error) {
 	if err := s.Exec(ctx, `truncate queen.kv, bench.effect, bench.marker`, `checkpoint`); err != nil {
 		return 0, err
 	}
@@ -155,7 +109,11 @@ func throughput(ctx context.Context, s *server.Server, pool *pgxpool.Pool, run t
 	for client := range clients {
 		group.Go(func() {
 			for n := 0; time.Since(began) < length; n++ {
-				if errs[client] = run(ctx, pool, strconv.Itoa(client)+"/"+strconv.Itoa(n)); errs[client] != nil {
+				replayed, err := run(ctx, pool, strconv.Itoa(client)+"/"+strconv.Itoa(n))
+				if err == nil && replayed {
+					err = errors.New("a new key was taken")
+				}
+				if errs[client] = err; err != nil {
 					return
 				}
 				done.Add(1)

@@ -1,0 +1,96 @@
+// Factors measures each operation by hand, with kv_apply_v1 or a typed read, and with kvpg, in one base cell and with one factor varied
+// at a time: clients, fsync, batch, size of the value, rows in the table, one hot key, duplicates.
+//
+//	go run ./factors [flags]		(in bench/; make bench does it)
+//
+// It starts a throwaway cluster from the PostgreSQL binaries that KV_TEST_POSTGRES_BIN names, or that are on this machine, installs the
+// schema, and talks to it over the Unix socket. Client and server share the machine's cores.
+//
+// In a round each contender of an operation runs alone for about -seconds, on the same table, with keys drawn alike, after a
+// checkpoint where it writes; the order turns from round to round. A ratio is of one round: the contender's calls a second over those by hand. Reported are the median over
+// the rounds, and the extremes. A cell of the page is refused when the contenders leave different rows, or find different ones.
+//
+// Every flag has a variable of the environment for its default: KV_BENCH_ROWS for -rows, and so on.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/queenkv/queenkv/bench/internal/report"
+	"github.com/queenkv/queenkv/bench/internal/server"
+)
+
+func main() {
+	size, err := parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-factors:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err = run(ctx, size)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench-factors:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (sizes, error) {
+	var s sizes
+	set := flag.NewFlagSet("bench-factors", flag.ExitOnError)
+	if err := s.register(set); err != nil {
+		return s, err
+	}
+	set.StringVar(&s.out, "out", "", "write the result into this Markdown `file`, between its bench markers")
+	set.StringVar(&s.plots, "plots", "", "draw the plots into this `folder`, which lies beside the file of -out")
+	_ = set.Parse(args) // it exits
+	if set.NArg() > 0 {
+		return s, fmt.Errorf("what is %q?", set.Args())
+	}
+	return s, s.check()
+}
+
+func run(ctx context.Context, size sizes) (err error) {
+	page := report.Block{Path: size.out, Target: "bench"}
+	if size.out != "" {
+		if err := page.Check(); err != nil {
+			return err
+		}
+	}
+	bin, err := server.Binaries()
+	if err != nil {
+		return err
+	}
+	s, err := server.Start(ctx, bin, true)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := s.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	b := &bench{server: s, size: size}
+	head, err := b.about(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Print(head)
+	lines, err := b.measure(ctx)
+	if err != nil {
+		return err
+	}
+	images, err := draw(size, lines)
+	if err != nil {
+		return err
+	}
+	if size.out != "" {
+		return page.Write(head + b.duration() + images + tables(lines))
+	}
+	return nil
+}
