@@ -101,10 +101,8 @@ func (b *bench) op(ctx context.Context, c cell, o op, conns []*pgx.Conn) ([]line
 	if err := b.check(ctx, c, o); err != nil {
 		return nil, err
 	}
-	if !o.reads {
-		if err := b.clean(ctx); err != nil {
-			return nil, err
-		}
+	if err := b.clean(ctx, o); err != nil {
+		return nil, err
 	}
 	for _, s := range o.sides { // statements, the bodies of the functions, the cache
 		if _, err := b.run(ctx, c, s, conns, 0, b.size.warm); err != nil {
@@ -114,7 +112,7 @@ func (b *bench) op(ctx context.Context, c cell, o op, conns []*pgx.Conn) ([]line
 	readings := make([][]reading, len(o.sides))
 	for round := range b.size.rounds {
 		if c.hot { // the dead versions of one key would be what is measured
-			if err := b.clean(ctx); err != nil {
+			if err := b.clean(ctx, o); err != nil {
 				return nil, err
 			}
 		}
