@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/queenkv/queenkv/kvpg/internal/network"
 )
 
 // OnceStoredError says that the outcome of [Once] is a stored error (OnceOptions.StoreError, or p_is_error of a SQL caller):
@@ -95,7 +97,7 @@ func isTransient(err error) bool {
 		}
 	}
 	var unmade *pgconn.ConnectError
-	if isNetwork(err) || errors.As(err, &unmade) {
+	if network.Is(err) || errors.As(err, &unmade) {
 		return true
 	}
 	var pg interface{ SQLState() string }

@@ -72,7 +72,8 @@ func (b *bench) load(ctx context.Context, c cell) error {
 
 // clean takes away what the runs have added, and their dead rows, but for the dead rows of an operation that inserts: a vacuum tells PostgreSQL
 // of the gap in each page of the loaded rows, which is too small for another of them. The rows of Once would then go into these gaps
-// all over the table, each with a full-page image, where in a table of rows like themselves, as a new one by hand is, they share pages.
+// all over the table, each with a full-page image, where in a table of rows like themselves they share pages. (Of some gaps it
+// knows from loading; the first cell with Once fills them.)
 func (b *bench) clean(ctx context.Context, o op) error {
 	vacuum := []string{`vacuum bench.marker`, `checkpoint`}
 	if !o.inserts {

@@ -45,7 +45,7 @@ func (r *rig) killing(ctx context.Context, o order, kills, clients int) (t tally
 		t.kills++
 		t.again += len(again)
 	}
-	if err := r.redeliver(o, again); err != nil {
+	if err := r.redeliver(ctx, o, again); err != nil {
 		return t, err
 	}
 	keys := make([]string, t.messages)
@@ -61,7 +61,7 @@ func messageKey(n int) string { return "m" + strconv.Itoa(n) }
 // life starts a worker, hands it the messages of again and then new ones, and kills it, so long after its first answer. It returns what was not
 // acknowledged.
 func (r *rig) life(ctx context.Context, o order, clients int, again []string, t *tally, length time.Duration) ([]string, error) {
-	w, err := r.startWorker(o, clients)
+	w, err := r.startWorker(ctx, o, clients)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +115,8 @@ func (r *rig) life(ctx context.Context, o order, clients int, again []string, t 
 }
 
 // redeliver has a worker that lives handle the messages.
-func (r *rig) redeliver(o order, keys []string) error {
-	w, err := r.startWorker(o, max(1, len(keys))) // acks has room for all
+func (r *rig) redeliver(ctx context.Context, o order, keys []string) error {
+	w, err := r.startWorker(ctx, o, max(1, len(keys))) // acks has room for all
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func TestKilled(t *testing.T) {
 			if err := r.clear(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			w, err := r.startWorker(orders[c.order], 1)
+			w, err := r.startWorker(t.Context(), orders[c.order], 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestKilled(t *testing.T) {
 			if killed, err := w.end(); !killed {
 				t.Errorf("the worker was not killed: %v", err)
 			}
-			if err := r.redeliver(orders[c.order], []string{"m"}); err != nil {
+			if err := r.redeliver(t.Context(), orders[c.order], []string{"m"}); err != nil {
 				t.Fatal(err)
 			}
 			lost, doubled, err := r.count(t.Context(), []string{"m"})

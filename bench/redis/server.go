@@ -59,7 +59,8 @@ func startRedis(ctx context.Context, path string, clients int) (*redisServer, er
 		return nil, err
 	}
 	s := &redisServer{dir: dir, gone: make(chan struct{}), client: newClient(socketIn(dir), clients)}
-	s.cmd = exec.Command(path, "--port", "0", "--unixsocket", socketIn(dir), "--unixsocketperm", "700", "--dir", dir,
+	// Not bound to ctx: that ends the start, and stop ends the process.
+	s.cmd = exec.CommandContext(context.WithoutCancel(ctx), path, "--port", "0", "--unixsocket", socketIn(dir), "--unixsocketperm", "700", "--dir", dir,
 		"--logfile", filepath.Join(dir, "log"), "--save", "", "--appendonly", "yes", "--appendfsync", "everysec")
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt typed at a terminal is for us
 	if err := s.cmd.Start(); err != nil {

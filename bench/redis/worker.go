@@ -54,7 +54,7 @@ func work(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	defer pool.Close()
 	s := stores{pool, newClient(os.Getenv(workerSocket), clients)}
-	defer s.redis.Close() // its connections end with the process
+	defer func() { _ = s.redis.Close() }() // its connections end with the process
 
 	lines := make(chan string)
 	errs := make([]error, clients)
@@ -103,12 +103,12 @@ type worker struct {
 	acks chan string // keys that were handled; closed when the process has ended
 }
 
-func (r *rig) startWorker(o order, clients int) (*worker, error) {
+func (r *rig) startWorker(ctx context.Context, o order, clients int) (*worker, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{cmd: exec.Command(self), acks: make(chan string, clients)}
+	w := &worker{cmd: exec.CommandContext(ctx, self), acks: make(chan string, clients)}
 	w.cmd.Env = append(os.Environ(), workerOrder+"="+o.name, workerURL+"="+r.url, workerSocket+"="+socketIn(r.redis.dir),
 		workerClients+"="+strconv.Itoa(clients))
 	w.cmd.Stderr = os.Stderr

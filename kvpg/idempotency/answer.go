@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/queenkv/queenkv/kvpg"
+	"github.com/queenkv/queenkv/kvpg/internal/network"
 )
 
 // replay answers with what is stored.
@@ -75,7 +76,7 @@ func problemOf(err error) Problem {
 // isOutage: the database could not be reached, or asks to come again: what another try may heal.
 func isOutage(err error) bool {
 	var unbegun noBegin
-	if kvpg.IsRetryable(err) || errors.As(err, &unbegun) || isNetwork(err) ||
+	if kvpg.IsRetryable(err) || errors.As(err, &unbegun) || network.Is(err) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) {
 		return true
 	}

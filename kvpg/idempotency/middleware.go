@@ -145,7 +145,8 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 }
 
-// wasReadBefore: there was more of a body than is left. Of one that came without a length (chunked) nobody can tell. ParseForm and ParseMultipartForm take it away, too.
+// wasReadBefore: there was more of a body than is left. Of one that came without a length (chunked) nobody can tell. ParseForm and
+// ParseMultipartForm take it away, too.
 func wasReadBefore(r *http.Request, body []byte) bool {
 	return int64(len(body)) < r.ContentLength || len(body) == 0 && (len(r.PostForm) > 0 || r.MultipartForm != nil)
 }

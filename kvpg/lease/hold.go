@@ -70,8 +70,8 @@ const releaseTimeout = 5 * time.Second
 //
 // db must be good for use from several goroutines, as a *pgxpool.Pool is and kvpg.FromSQL of a *sql.DB: it renews while fn works. Never
 // give it a transaction: the lease would be nobody's until it commits. The pool needs a connection to spare beside those that fn
-// holds: in a pool of one, or one that others have emptied, the renewals wait for fn, and fn's context is cancelled when ttl has passed. A transaction of fn's that has called Guard makes renewals wait,
-// so let it be shorter than two thirds of ttl.
+// holds: in a pool of one, or one that others have emptied, the renewals wait for fn, and fn's context is cancelled when ttl has passed.
+// A transaction of fn's that has called Guard makes renewals wait, so let it be shorter than two thirds of ttl.
 func Hold(ctx context.Context, db kvpg.DB, ns kvpg.Namespace, key string, ttl time.Duration,
 	fn func(ctx context.Context, l kvpg.Lease) error, opts *Options,
 ) error {

@@ -75,6 +75,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.initdb(ctx); err != nil {
 		return err
 	}
+	return c.listen(ctx)
+}
+
+// listen starts the server on a free port.
+func (c *Cluster) listen(ctx context.Context) error {
 	// Another process may take the free port before the server does.
 	for attempt := 1; ; attempt++ {
 		var err error

@@ -1,4 +1,4 @@
-package idempotency
+package network
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestIsNetwork(t *testing.T) {
+func TestIs(t *testing.T) {
 	t.Parallel()
 	_, noFile := os.Open("no such file")
 	noProgram := exec.CommandContext(t.Context(), "./no-such-program").Run()
@@ -34,7 +34,7 @@ func TestIsNetwork(t *testing.T) {
 		{&net.DNSError{Err: "no such host", IsNotFound: true}, true},
 		{&net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.ENOENT)}, true},
 	} {
-		if got := isNetwork(c.err); got != c.want {
+		if got := Is(c.err); got != c.want {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
 	}

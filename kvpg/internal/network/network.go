@@ -1,4 +1,5 @@
-package idempotency
+// Package network tells errors of the network from others.
+package network
 
 import (
 	"net"
@@ -6,10 +7,10 @@ import (
 	"syscall"
 )
 
-// isNetwork finds an error of the network in err's tree. Any syscall.Errno has the methods of a net.Error, so that a file that is not
+// Is finds an error of the network in err's tree. Any syscall.Errno has the methods of a net.Error, so that a file that is not
 // there (fs.PathError over ENOENT) would pass for one: alone it counts only where it tells of a connection. errors.As stops at
 // the first that fits, which may be such a one beside another.
-func isNetwork(err error) bool {
+func Is(err error) bool {
 	switch e := err.(type) { //nolint:errorlint // this is the walk
 	case nil:
 		return false
@@ -18,9 +19,9 @@ func isNetwork(err error) bool {
 	case net.Error:
 		return true
 	case interface{ Unwrap() error }:
-		return isNetwork(e.Unwrap())
+		return Is(e.Unwrap())
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(e.Unwrap(), isNetwork)
+		return slices.ContainsFunc(e.Unwrap(), Is)
 	}
 	return false
 }
