@@ -11,11 +11,12 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod */go.mod cmd/*/go.mod)))
 WITH_POSTGRES := bin/with-postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test proof test-matrix mutants mutants-quick verify lint vuln dist snapshot bench bench-sql bench-driver bench-instructions bench-sweep bench-redis soak test-snippets kv-sweeper $(WITH_POSTGRES)
+.PHONY: help demo test test-snippets proof test-matrix mutants mutants-quick verify lint vuln dist snapshot kv-sweeper \
+	bench bench-sql bench-driver bench-instructions bench-sweep bench-redis soak $(WITH_POSTGRES)
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1 \2/p' $(MAKEFILE_LIST) | while read -r target text; do \
-		printf '  make %-13s %s\n' "$$target" "$$text"; done
+		printf '  make %-18s %s\n' "$$target" "$$text"; done
 
 demo: $(WITH_POSTGRES) ## get a PostgreSQL and run the main job: plainly, killed and resumed, twice at once, without Once
 	$(WITH_POSTGRES) -- sh -c 'cd examples && go run ./payments/demo'
@@ -61,7 +62,7 @@ test-snippets: $(WITH_POSTGRES) ## run the examples of docs/other-languages.md i
 	cd tests && go build -buildvcs=false -o ../bin/run-snippets ./snippets
 	$(WITH_POSTGRES) -- bin/run-snippets
 
-bench: ## vary one factor at a time, by hand beside the functions and kvpg, and write docs/benchmarks.md (half an hour, wants a quiet machine)
+bench: ## vary one factor at a time, functions and kvpg beside SQL by hand, into docs/benchmarks.md (half an hour, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-factors ./factors
 	bin/bench-factors -out docs/benchmarks.md -plots docs/plots
 
@@ -73,15 +74,15 @@ bench-driver: ## compare kvpg with pgx by hand, and write docs/benchmarks-driver
 	cd bench && go build -buildvcs=false -o ../bin/bench-driver ./driver
 	bin/bench-driver -out docs/benchmarks-driver.md
 
-bench-instructions: ## count the processor instructions of each call with valgrind, and write docs/benchmarks-instructions.md
+bench-instructions: ## count the processor instructions of each call, into docs/benchmarks-instructions.md (minutes, needs valgrind)
 	cd bench && go build -buildvcs=false -o ../bin/bench-instructions ./instructions
 	bin/bench-instructions -out docs/benchmarks-instructions.md
 
-bench-sweep: kv-sweeper ## drain 1,000,000 expired rows of 5,000,000, by hand and beside puts too, and write docs/benchmarks-sweep.md (wants a quiet machine)
+bench-sweep: kv-sweeper ## drain 1,000,000 of 5,000,000 rows, beside DELETEs by hand and puts, into docs/benchmarks-sweep.md (quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sweep ./sweep
 	bin/bench-sweep -out docs/benchmarks-sweep.md
 
-bench-redis: ## a marker in Redis beside the effect: its speed, and what kills lose and double; writes docs/benchmarks-redis.md (about 3 minutes)
+bench-redis: ## a marker in Redis beside the effect: speed, what kills lose and double, into docs/benchmarks-redis.md (3 minutes)
 	cd bench && go build -buildvcs=false -o ../bin/bench-redis ./redis
 	bin/bench-redis -out docs/benchmarks-redis.md
 
