@@ -4,15 +4,24 @@ import (
 	"testing"
 
 	"github.com/queenkv/queenkv/bench/internal/server"
+	"github.com/queenkv/queenkv/tests/cluster"
+	"github.com/queenkv/queenkv/tests/testdb"
 )
+
+// binaries are those of PostgreSQL; a test that finds none is counted as not run.
+func binaries(t *testing.T) cluster.Binaries {
+	t.Helper()
+	bin, err := server.Binaries()
+	if err != nil {
+		testdb.NotRun(t, "no PostgreSQL binaries to start a server with")
+	}
+	return bin
+}
 
 // newBench is a bench with tiny tables.
 func newBench(t *testing.T) *bench {
-	bin, err := server.Binaries()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := server.Start(t.Context(), bin, false)
+	t.Helper()
+	s, err := server.Start(t.Context(), binaries(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}

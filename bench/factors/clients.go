@@ -43,7 +43,7 @@ func hangUp(ctx context.Context, conns []*pgx.Conn) (err error) {
 
 // run has every client call for so many seconds, one call after the other. The same seed gives the same keys.
 func (b *bench) run(ctx context.Context, c cell, s side, conns []*pgx.Conn, seed int, seconds float64) (r reading, err error) {
-	before, err := b.walPosition(ctx)
+	before, err := b.server.WAL(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -71,7 +71,7 @@ func (b *bench) run(ctx context.Context, c cell, s side, conns []*pgx.Conn, seed
 	if err := errors.Join(errs...); err != nil {
 		return r, err
 	}
-	after, err := b.walPosition(ctx)
+	after, err := b.server.WAL(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -79,10 +79,4 @@ func (b *bench) run(ctx context.Context, c cell, s side, conns []*pgx.Conn, seed
 	r.perSecond = float64(len(r.latencies)) / took.Seconds()
 	r.wal = float64(after-before) / float64(len(r.latencies))
 	return r, nil
-}
-
-// walPosition is how many bytes of WAL the cluster has written. Nobody else writes any.
-func (b *bench) walPosition(ctx context.Context) (n int64, err error) {
-	err = b.server.Conn.QueryRow(ctx, `select (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&n)
-	return n, err
 }

@@ -11,6 +11,7 @@ import (
 
 // The whole program, with tiny sizes: every cell is checked and runs, and the page and the plots are written.
 func TestEveryCellRuns(t *testing.T) {
+	binaries(t)
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
 	if err := os.WriteFile(page, []byte("<!-- bench: begin; written by make bench -->\n<!-- bench: end -->\n"), 0o644); err != nil {
@@ -45,7 +46,7 @@ func TestEveryCellRuns(t *testing.T) {
 	}
 }
 
-// The cells are a base and one factor changed at a time, as the list has them; every aim is at a contender that runs.
+// The cells are a base and one factor changed at a time; every aim is at a contender that runs.
 func TestCells(t *testing.T) {
 	all := cells(sizes{rows: 1_000_000, small: 10_000, big: 10_000_000, large: 20_000})
 	var groups []string

@@ -31,13 +31,17 @@ func (b *bench) load(ctx context.Context, c cell) error {
 	for i := range rows {
 		rows[i] = []any{i, texts[i][:c.value-14]}
 	}
-	if err := b.server.Exec(ctx, `truncate queen.kv, bench.effect, bench.marker`, `drop table if exists bench.text`, `create table bench.text (id int primary key, text text not null)`); err != nil {
+	err := b.server.Exec(ctx,
+		`truncate queen.kv, bench.effect, bench.marker`,
+		`drop table if exists bench.text`,
+		`create table bench.text (id int primary key, text text not null)`)
+	if err != nil {
 		return err
 	}
 	if _, err := b.server.Conn.CopyFrom(ctx, pgx.Identifier{"bench", "text"}, []string{"id", "text"}, pgx.CopyFromRows(rows)); err != nil {
 		return err
 	}
-	err := b.server.Exec(ctx,
+	err = b.server.Exec(ctx,
 		`analyze bench.text`,
 		fmt.Sprintf(`insert into queen.kv (namespace, key, value, expires_at)
 			select 'bench', 'row-' || lpad(i::text, 12, '0'), to_jsonb(lpad(i::text, 12, '0') || t.text), clock_timestamp() + interval '5 hours'
@@ -66,14 +70,15 @@ func (b *bench) load(ctx context.Context, c cell) error {
 		return err
 	}
 	b.loaded = c.table()
-	b.loads = append(b.loads, fmt.Sprintf("%d rows of %d bytes and %d counters in %.0f s", c.rows, c.value, c.counters(), time.Since(begin).Seconds()))
+	b.loads = append(b.loads, fmt.Sprintf("%d rows of %d bytes and %d counters in %.0f s",
+		c.rows, c.value, c.counters(), time.Since(begin).Seconds()))
 	return nil
 }
 
-// clean takes away what the runs have added, and their dead rows, but for the dead rows of an operation that inserts: a vacuum tells PostgreSQL
-// of the gap in each page of the loaded rows, which is too small for another of them. The rows of Once would then go into these gaps
-// all over the table, each with a full-page image, where in a table of rows like themselves they share pages. (Of some gaps it
-// knows from loading; the first cell with Once fills them.)
+// clean takes away what the runs have added, and their dead rows, but for the dead rows of an operation that inserts: a vacuum tells
+// PostgreSQL of the gap in each page of the loaded rows, which is too small for another of them. The rows of Once would then go into
+// these gaps all over the table, each with a full-page image, where in a table of rows like themselves they share pages. (Of some gaps
+// it knows without a vacuum: where putIfAbsent ran before it in the same cell, Once writes such images all the same.)
 func (b *bench) clean(ctx context.Context, o op) error {
 	vacuum := []string{`vacuum bench.marker`, `checkpoint`}
 	if !o.inserts {

@@ -7,8 +7,9 @@
 // schema, and talks to it over the Unix socket. Client and server share the machine's cores.
 //
 // In a round each contender of an operation runs alone for about -seconds, on the same table, with keys drawn alike, after a
-// checkpoint where it writes; the order turns from round to round. A ratio is of one round: the contender's calls a second over those by hand. Reported are the median over
-// the rounds, and the extremes. A cell of the page is refused when the contenders leave different rows, or find different ones.
+// checkpoint where it writes; the order turns from round to round. A ratio is of one round: the contender's calls a second over those of
+// the first one, by hand. Reported are the median over the rounds, and the extremes. The program stops when contenders leave different
+// rows, or find different ones.
 //
 // Every flag has a variable of the environment for its default: KV_BENCH_ROWS for -rows, and so on.
 package main

@@ -73,9 +73,7 @@ func (b *bench) cell(ctx context.Context, c cell) (lines []line, err error) {
 	if err := b.set(ctx, c.settings); err != nil {
 		return nil, err
 	}
-	defer func() {
-		err = errors.Join(err, b.server.Exec(ctx, `alter system reset all`, `select pg_reload_conf()`))
-	}()
+	defer func() { err = errors.Join(err, b.reset(ctx, c.settings)) }()
 	conns, err := b.connect(ctx, c.clients)
 	if err != nil {
 		return nil, err

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/queenkv/queenkv/bench/internal/server"
+	"github.com/queenkv/queenkv/tests/testdb"
 )
 
 // Every statement runs, in a loop as it is counted, and a write of one side does what that of the other does.
 func TestLines(t *testing.T) {
 	bin, err := server.Binaries()
 	if err != nil {
-		t.Fatal(err)
+		testdb.NotRun(t, "no PostgreSQL binaries to start a server with")
 	}
 	s, err := server.Start(t.Context(), bin, false)
 	if err != nil {

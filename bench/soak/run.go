@@ -59,7 +59,7 @@ func one(ctx context.Context, bin cluster.Binaries, v variant, s sizes, p plan) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.Stop()) }()
-	at, err := install(ctx, c)
+	at, err := server.Install(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,9 @@ func (r *raw) phases(ctx context.Context, at *server.Server, c *callers, watch *
 	begin := time.Now()
 	timer := time.AfterFunc(r.plan.steady/2, func() {
 		updated, hot = c.updated.Load(), c.hot.Load()
-		half <- at.Conn.QueryRow(ctx, walSQL).Scan(&wal)
+		var err error
+		wal, err = at.WAL(ctx)
+		half <- err
 	})
 	atHalf := sync.OnceValue(func() error { return <-half })
 	defer func() {
@@ -148,12 +150,13 @@ func (r *raw) phases(ctx context.Context, at *server.Server, c *callers, watch *
 	if err := atHalf(); err != nil {
 		return err
 	}
-	var wal2 int64
-	if err := at.Conn.QueryRow(ctx, walSQL).Scan(&wal2); err != nil {
+	wal2, err := at.WAL(ctx)
+	if err != nil {
 		return err
 	}
 	r.halfWAL, r.updated, r.hot = wal2-wal, c.updated.Load()-updated, c.hot.Load()-hot
-	if err := at.Conn.QueryRow(ctx, `select autovacuum_count from pg_stat_user_tables where relid = 'queen.kv'::regclass`).Scan(&r.vacuums); err != nil {
+	const vacuums = `select autovacuum_count from pg_stat_user_tables where relid = 'queen.kv'::regclass`
+	if err := at.Conn.QueryRow(ctx, vacuums).Scan(&r.vacuums); err != nil {
 		return err
 	}
 	var given int64
@@ -179,8 +182,6 @@ func (r *raw) phases(ctx context.Context, at *server.Server, c *callers, watch *
 	r.given = append(r.given, given-r.given[0])
 	return nil
 }
-
-const walSQL = `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint`
 
 // pagesGiven is how many pages vacuums have given back so far, by the server's log.
 func pagesGiven(at *server.Server) (int64, error) {

@@ -28,7 +28,7 @@ func (s *server) bench(ctx context.Context, c cell, statements []string, clients
 	if err := os.WriteFile(script, []byte(fetch+strings.Join(statements, "\n")+"\n"), 0o644); err != nil {
 		return reading{}, err
 	}
-	before, err := s.walPosition(ctx)
+	before, err := s.WAL(ctx)
 	if err != nil {
 		return reading{}, err
 	}
@@ -41,7 +41,7 @@ func (s *server) bench(ctx context.Context, c cell, statements []string, clients
 	if err := cmd.Run(); err != nil {
 		return reading{}, fmt.Errorf("pgbench: %w\n%s", err, stderr.Bytes())
 	}
-	after, err := s.walPosition(ctx)
+	after, err := s.WAL(ctx)
 	if err != nil {
 		return reading{}, err
 	}
@@ -51,12 +51,6 @@ func (s *server) bench(ctx context.Context, c cell, statements []string, clients
 	}
 	r.wal = float64(after-before) / float64(r.calls)
 	return r, nil
-}
-
-// walPosition is how many bytes of WAL the cluster has written. Nobody else writes any.
-func (s *server) walPosition(ctx context.Context) (n int64, err error) {
-	err = s.Conn.QueryRow(ctx, `select (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&n)
-	return n, err
 }
 
 // parseOutput reads pgbench's report: the number of transactions, their rate, and the latencies of

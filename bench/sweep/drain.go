@@ -77,7 +77,7 @@ var (
 
 // run drains the table by steps of n rows.
 func (b *bench) run(ctx context.Context, s step, n int) (d drain, err error) {
-	before, err := b.walPosition(ctx)
+	before, err := b.server.WAL(ctx)
 	if err != nil {
 		return d, err
 	}
@@ -109,7 +109,7 @@ func (b *bench) run(ctx context.Context, s step, n int) (d drain, err error) {
 			return d, errors.Join(ctx.Err(), fmt.Errorf("%s: no end after %d steps", s.name, i))
 		}
 	}
-	after, err := b.walPosition(ctx)
+	after, err := b.server.WAL(ctx)
 	if err != nil {
 		return d, err
 	}
@@ -148,10 +148,4 @@ func (b *bench) check(ctx context.Context, s step, d drain) error {
 		return fmt.Errorf("%s: %d rows deleted of %d, %d expired ones and %d live ones left of %d", s.name, d.rows, b.sizes.expired, expired, live, b.live+b.puts)
 	}
 	return nil
-}
-
-// walPosition is how many bytes of WAL the cluster has written. Nobody else writes any.
-func (b *bench) walPosition(ctx context.Context) (n int64, err error) {
-	err = b.server.Conn.QueryRow(ctx, `select (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&n)
-	return n, err
 }

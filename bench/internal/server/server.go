@@ -21,8 +21,7 @@ type Server struct {
 	Conn    *pgx.Conn
 }
 
-// settings keep the server's own work out of the runs: no vacuum (the tables are loaded anew before each), no checkpoint but the
-// one before each run.
+// settings keep the server's own work out of the runs: no vacuum and no checkpoint but those that a benchmark makes itself.
 var settings = map[string]string{
 	"shared_buffers":     "256MB",
 	"autovacuum":         "off",
@@ -37,28 +36,32 @@ func Start(ctx context.Context, bin cluster.Binaries, fsync bool) (*Server, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Cluster: c}
-	if err := s.connect(ctx); err != nil {
-		return nil, errors.Join(err, s.Stop())
+	s, err := Install(ctx, c)
+	if err != nil {
+		return nil, errors.Join(err, c.Stop())
 	}
 	return s, nil
 }
 
-func (s *Server) connect(ctx context.Context) (err error) {
-	if s.Conn, err = pgx.Connect(ctx, s.Cluster.URL()); err != nil {
-		return err
+// Install puts the schema into a new cluster, and an empty schema named bench. After an error the cluster is still the caller's to stop.
+func Install(ctx context.Context, c *cluster.Cluster) (*Server, error) {
+	conn, err := pgx.Connect(ctx, c.URL())
+	if err != nil {
+		return nil, err
 	}
-	if err := queenkv.Install(ctx, s.Conn, nil); err != nil {
-		return err
+	s := &Server{Cluster: c, Conn: conn}
+	if err = queenkv.Install(ctx, conn, nil); err == nil {
+		err = s.Exec(ctx, `create schema bench`)
 	}
-	return s.Exec(ctx, `create schema bench`)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	return s, nil
 }
 
 // Stop ends the cluster and removes it.
 func (s *Server) Stop() error {
-	if s.Conn != nil {
-		_ = s.Conn.Close(context.Background()) // the server ends anyway
-	}
+	_ = s.Conn.Close(context.Background()) // the server ends anyway
 	return s.Cluster.Stop()
 }
 
@@ -70,6 +73,12 @@ func (s *Server) Exec(ctx context.Context, statements ...string) error {
 		}
 	}
 	return nil
+}
+
+// WAL is how many bytes of WAL the cluster has written. The difference of two is what was written between them, by whomever.
+func (s *Server) WAL(ctx context.Context) (n int64, err error) {
+	err = s.Conn.QueryRow(ctx, `select (pg_current_wal_insert_lsn() - '0/0')::bigint`).Scan(&n)
+	return n, err
 }
 
 // SocketURL is the superuser's connection string over the cluster's Unix socket.
