@@ -30,8 +30,9 @@ const (
 func cells(s sizes) []cell {
 	base := cell{group: baseGroup, factor: "base", clients: 8, batch: 1, value: 1024, rows: s.rows,
 		ops: []op{put, get, getMany, incr, absent, lost, once},
-		aims: map[string]float64{"put/apply": 0.85, "get/typed": 0.95, "get/apply": 0.6, "getMany of 100/typed": 0.95, "getMany of 100/apply": 0.5,
-			"incr/apply": 0.7, "losing putIfAbsent/apply": 0.6, "once/kvpg": 0.75}}
+		aims: map[string]float64{
+			"put/apply": 0.85, "incr/apply": 0.7, "losing putIfAbsent/apply": 0.6, "once/kvpg": 0.75,
+			"get/typed": 0.95, "get/apply": 0.6, "getMany of 100/typed": 0.95, "getMany of 100/apply": 0.5}}
 	vary := func(group, factor string, ops []op, change func(c *cell)) cell {
 		c := base
 		c.group, c.factor, c.ops, c.aims = group, factor, ops, nil

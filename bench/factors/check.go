@@ -79,15 +79,16 @@ func (b *bench) trace(ctx context.Context, c cell, o op, s side) (t trace, err e
 	}
 	return t, tx.QueryRow(ctx, `
 		select coalesce(md5(string_agg(concat_ws(' ', tenant_id, namespace, key, value,
-				case when expires_at = updated_at + interval '5 hours' then 'new' else expires_at::text end, updated_at >= now(), created_at >= now()), e'\n' order by namespace, key)), '')
+				case when expires_at = updated_at + interval '5 hours' then 'new' else expires_at::text end,
+				updated_at >= now(), created_at >= now()), e'\n' order by namespace, key)), '')
 		from queen.kv where tenant_id = `+tenantSQL+` and namespace = 'bench' and key = any ($1)`, w.touched).Scan(&t.left)
 }
 
 // changes are how many rows of the whole table this connection has changed and not yet reported; two of them in a transaction tell what
 // was changed between them.
 func changes(ctx context.Context, tx pgx.Tx) (t trace, err error) {
-	err = tx.QueryRow(ctx, `select pg_stat_get_xact_tuples_inserted('queen.kv'::regclass), pg_stat_get_xact_tuples_updated('queen.kv'::regclass),
-		pg_stat_get_xact_tuples_deleted('queen.kv'::regclass)`).Scan(&t.inserted, &t.updated, &t.deleted)
+	err = tx.QueryRow(ctx, `select pg_stat_get_xact_tuples_inserted(kv), pg_stat_get_xact_tuples_updated(kv), pg_stat_get_xact_tuples_deleted(kv)
+		from (select 'queen.kv'::regclass as kv) as t`).Scan(&t.inserted, &t.updated, &t.deleted)
 	return t, err
 }
 

@@ -10,7 +10,8 @@ import (
 // once is one transaction that inserts a row. Where keys are duplicates the transaction alone would insert rows again: onceDup leaves it
 // out, and compares with the marker table.
 var (
-	once    = op{name: "once", inserts: true, sides: []side{onceSide("effect alone", effect.Alone), onceSide("marker table", effect.Marked), onceSide(driverName, effect.Once)}}
+	once = op{name: "once", inserts: true, sides: []side{
+		onceSide("effect alone", effect.Alone), onceSide("marker table", effect.Marked), onceSide(driverName, effect.Once)}}
 	onceDup = op{name: "once", inserts: true, sides: once.sides[1:]}
 )
 

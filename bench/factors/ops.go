@@ -52,7 +52,8 @@ const (
 		values (` + tenantSQL + `, $1, $2, $3::text::jsonb, nextval('queen.kv_version_seq'),
 			statement_timestamp() + $4::float8 * interval '1 ms', statement_timestamp(), statement_timestamp()) `
 
-	lineageSQL = `created_at = case when kv.expires_at is null or kv.expires_at > excluded.updated_at then kv.created_at else excluded.created_at end `
+	liveSQL    = `kv.expires_at is null or kv.expires_at > excluded.updated_at`
+	lineageSQL = `created_at = case when ` + liveSQL + ` then kv.created_at else excluded.created_at end `
 
 	overwriteSQL = `on conflict (tenant_id, namespace, key) do update set value = excluded.value, version = excluded.version,
 		expires_at = excluded.expires_at, updated_at = excluded.updated_at, ` + lineageSQL
@@ -64,7 +65,8 @@ var put = op{name: "put", sides: []side{
 	{handName, func(ctx context.Context, db db, w *worker) error {
 		var version int64
 		var expires time.Time
-		return db.QueryRow(ctx, insertSQL+overwriteSQL+`returning version, expires_at`, "bench", w.key(), w.value(), ttlMillis()).Scan(&version, &expires)
+		const sql = insertSQL + overwriteSQL + `returning version, expires_at`
+		return db.QueryRow(ctx, sql, "bench", w.key(), w.value(), ttlMillis()).Scan(&version, &expires)
 	}},
 	{applyName, func(ctx context.Context, db db, w *worker) error {
 		return apply(ctx, db, w, "["+writeOp("put", w.key(), "value", w.value())+"]")
@@ -78,8 +80,8 @@ var put = op{name: "put", sides: []side{
 var incr = op{name: "incr", sides: []side{
 	{handName, func(ctx context.Context, db db, w *worker) error {
 		const sql = insertSQL + `on conflict (tenant_id, namespace, key) do update set
-			value = case when kv.expires_at is null or kv.expires_at > excluded.updated_at then to_jsonb(kv.value::numeric + excluded.value::numeric) else excluded.value end,
-			expires_at = case when kv.expires_at is null or kv.expires_at > excluded.updated_at then kv.expires_at else excluded.expires_at end,
+			value = case when ` + liveSQL + ` then to_jsonb(kv.value::numeric + excluded.value::numeric) else excluded.value end,
+			expires_at = case when ` + liveSQL + ` then kv.expires_at else excluded.expires_at end,
 			version = excluded.version, updated_at = excluded.updated_at, ` + lineageSQL + `returning value::text, version, expires_at`
 		var value string
 		var version int64

@@ -16,12 +16,14 @@ type plot struct {
 }
 
 var plots = []plot{
-	{chart.Chart{Path: "clients", Title: "Puts by clients, client and server on the same cores", X: "clients", Y: "puts/s", Ticks: []string{"1", "8", "32"}}, put,
+	{chart.Chart{Path: "clients", Title: "Puts by clients, client and server on the same cores", X: "clients", Y: "puts/s",
+		Ticks: []string{"1", "8", "32"}}, put,
 		func(l line) (x, y float64, ok bool) {
 			i := map[int]float64{1: 0, 8: 1, 32: 2}
 			return i[l.cell.clients], l.perSecond, l.cell.group == "Clients" || l.cell.group == baseGroup
 		}},
-	{chart.Chart{Path: "batch", Title: "Puts in a call, beside one statement by hand", X: "puts in a call", Y: "ratio to by hand", LogX: true, Targets: []float64{0.65}}, batch,
+	{chart.Chart{Path: "batch", Title: "Puts in a call, beside one statement by hand", X: "puts in a call", Y: "ratio to by hand",
+		LogX: true, Targets: []float64{0.65}}, batch,
 		func(l line) (x, y float64, ok bool) {
 			return float64(l.cell.batch), l.ratio, l.cell.group == "Batch"
 		}},

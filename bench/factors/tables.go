@@ -16,7 +16,8 @@ func (b *bench) about(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("- %s, `%s`\n- %s\n- PostgreSQL: %s\n", time.Now().UTC().Format(time.DateOnly), b.size.command(), report.Machine(), settings), nil
+	return fmt.Sprintf("- %s, `%s`\n- %s\n- PostgreSQL: %s\n",
+		time.Now().UTC().Format(time.DateOnly), b.size.command(), report.Machine(), settings), nil
 }
 
 // duration tells where the time of the run went.

@@ -58,8 +58,8 @@ func (r *rig) killing(ctx context.Context, o order, kills, clients int) (t tally
 
 func messageKey(n int) string { return "m" + strconv.Itoa(n) }
 
-// life starts a worker, hands it the messages of again and then new ones, and kills it, so long after its first answer. It returns what was not
-// acknowledged.
+// life starts a worker, hands it the messages of again and then new ones, and kills it, so long after its first answer. It returns what
+// was not acknowledged.
 func (r *rig) life(ctx context.Context, o order, clients int, again []string, t *tally, length time.Duration) ([]string, error) {
 	w, err := r.startWorker(ctx, o, clients)
 	if err != nil {
@@ -134,7 +134,8 @@ func (r *rig) redeliver(ctx context.Context, o order, keys []string) error {
 func (r *rig) count(ctx context.Context, keys []string) (lost, doubled int, err error) {
 	err = r.postgres.Conn.QueryRow(ctx, `
 		select count(*) filter (where effects = 0), count(*) filter (where effects > 1) from (
-			select count(e.key) as effects from unnest($1::text[]) as m (key) left join bench.effect e on e.key = m.key group by m.key) as per_message`,
+			select count(e.key) as effects from unnest($1::text[]) as m (key)
+			left join bench.effect as e on e.key = m.key group by m.key) as per_message`,
 		keys).Scan(&lost, &doubled)
 	return lost, doubled, err
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/queenkv/queenkv/tests/testdb"
 )
 
-// A run of six turnovers in four seconds, in pages that are filled to 70%: each figure is one that such a run can have, and the report shows it.
+// A run of six turnovers in four seconds, in pages that are filled to 70%: each figure is one that such a run can have, and the report
+// shows it.
 func TestRun(t *testing.T) {
 	bin, err := server.Binaries()
 	if err != nil {

@@ -46,7 +46,8 @@ func (s *soak) all(ctx context.Context) error {
 			}
 			if i == 0 {
 				if rate := s.runs[defaultName][0].figures().rate; rate < enoughRate {
-					return fmt.Errorf("the clients made %.0f%% of the calls that were due: take fewer rows (KV_SOAK_LIVE), more minutes or a machine with less to do", 100*rate)
+					return fmt.Errorf("the clients made %.0f%% of the calls that were due: "+
+						"take fewer rows (KV_SOAK_LIVE), more minutes or a machine with less to do", 100*rate)
 				}
 				list = order(variants(s.have, s.sizes.settings))
 				if round%2 == 1 {

@@ -139,13 +139,15 @@ func (b *bench) explain(ctx context.Context, s step, n int, from *string) (int, 
 // check fails when a drain has left an expired row, or deleted a live one.
 func (b *bench) check(ctx context.Context, s step, d drain) error {
 	var expired, live int
-	err := b.server.Conn.QueryRow(ctx, `select count(*) filter (where expires_at <= statement_timestamp()), count(*) filter (where expires_at > statement_timestamp())
+	err := b.server.Conn.QueryRow(ctx, `
+		select count(*) filter (where expires_at <= statement_timestamp()), count(*) filter (where expires_at > statement_timestamp())
 		from queen.kv`).Scan(&expired, &live)
 	if err != nil {
 		return err
 	}
 	if expired != 0 || live != b.live+b.puts || d.rows != b.sizes.expired {
-		return fmt.Errorf("%s: %d rows deleted of %d, %d expired ones and %d live ones left of %d", s.name, d.rows, b.sizes.expired, expired, live, b.live+b.puts)
+		return fmt.Errorf("%s: %d rows deleted of %d, %d expired ones and %d live ones left of %d",
+			s.name, d.rows, b.sizes.expired, expired, live, b.live+b.puts)
 	}
 	return nil
 }

@@ -7,10 +7,10 @@
 // how often each line is measured.
 //
 // It starts a throwaway cluster from the PostgreSQL binaries that KV_TEST_POSTGRES_BIN names, or that are on this machine. Live rows are
-// loaded once: as many as there are expired ones at first, the rest before the growth is measured. Before each drain the rows that the one before has deleted are vacuumed away and as many expired ones are inserted
-// again, in the order of their expiry or shuffled; then steps run until nothing is left. Both sides of a pair find the table in the
-// same state, and turn at going first. The program fails when a side leaves an expired row or deletes a live one, and when a step's
-// plans are not what they must be.
+// loaded once: as many as there are expired ones at first, the rest before the growth is measured. Before each drain the rows that the
+// one before has deleted are vacuumed away and as many expired ones are inserted again, in the order of their expiry or shuffled; then
+// steps run until nothing is left. Both sides of a pair find the table in the same state, and turn at going first. The program fails
+// when a side leaves an expired row or deletes a live one, and when a step's plans are not what they must be.
 package main
 
 import (

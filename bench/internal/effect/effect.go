@@ -38,7 +38,8 @@ func Alone(ctx context.Context, db Beginner, key string) (bool, error) {
 // has waited for its owner, and reads the answer.
 func Marked(ctx context.Context, db Beginner, key string) (replayed bool, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-		claimed, err := tx.Exec(ctx, `insert into bench.marker (key, expires_at) values ($1, now() + interval '5 hours') on conflict do nothing`, key)
+		claimed, err := tx.Exec(ctx,
+			`insert into bench.marker (key, expires_at) values ($1, now() + interval '5 hours') on conflict do nothing`, key)
 		if err != nil {
 			return err
 		}
