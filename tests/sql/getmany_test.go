@@ -73,7 +73,8 @@ func numbered(n int) []string {
 func TestManySmallValuesOfLongText(t *testing.T) {
 	t.Parallel()
 	tx := inTransaction(t)
-	exec(t, tx, `insert into queen.kv (namespace, key, value) select 'many', lpad(i::text, 3, '0'), '1e60000' from generate_series(0, 99) as i`)
+	exec(t, tx, `insert into queen.kv (namespace, key, value)
+		select 'many', lpad(i::text, 3, '0'), '1e60000' from generate_series(0, 99) as i`)
 	keys := numbered(100)
 	for want, asked := range map[int][]string{69: keys[:69], 70: keys} {
 		answer := getMany(t, tx, asked)
@@ -90,7 +91,8 @@ func TestGetManyStopsReading(t *testing.T) {
 	t.Parallel()
 	tx := inTransaction(t)
 	exec(t, tx, `insert into queen.kv (namespace, key, value)
-		select 'many', lpad(i::text, 3, '0'), to_jsonb((select left(string_agg(md5(i || '/' || n), ''), 60000) from generate_series(1, 1875) as n))
+		select 'many', lpad(i::text, 3, '0'),
+			to_jsonb((select left(string_agg(md5(i || '/' || n), ''), 60000) from generate_series(1, 1875) as n))
 		from generate_series(0, 199) as i`)
 	const fetched = `select coalesce(idx_scan, 0) from pg_stat_xact_all_tables
 		where relid = (select reltoastrelid from pg_class where oid = 'queen.kv'::regclass)`
@@ -118,7 +120,8 @@ func TestGetManyAnswersEachKeyOnce(t *testing.T) {
 		('many', 'z', 'null', 7, '2026-01-01Z', '2026-01-01Z'),
 		('many', 'é', 'false', 8, null, '2026-01-02Z'),
 		('other', 'b', '1', 9, null, '2026-01-02Z')`)
-	exec(t, tx, `insert into queen.kv (tenant_id, namespace, key, value) values (gen_random_uuid(), 'many', 'b', '1'), (gen_random_uuid(), 'many', 'a', '2')`)
+	exec(t, tx, `insert into queen.kv (tenant_id, namespace, key, value) values
+		(gen_random_uuid(), 'many', 'b', '1'), (gen_random_uuid(), 'many', 'a', '2')`)
 	for _, c := range []struct{ asked, rows, missing string }{
 		{"a", "a", ""},
 		{"é a Z", "Z a é", ""},

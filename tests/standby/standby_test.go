@@ -58,8 +58,11 @@ func connect(t *testing.T, c *cluster.Cluster) *pgx.Conn {
 	return conn
 }
 
-// caughtUp waits until the standby has replayed what the primary has written so far.
-func caughtUp(t *testing.T, primary, standby *pgx.Conn) {
+// What a standby has replayed, and what it has received.
+const replayed, received = `pg_last_wal_replay_lsn()`, `pg_last_wal_receive_lsn()`
+
+// caughtUp waits until the standby has replayed, or received, what the primary has written so far.
+func caughtUp(t *testing.T, primary, standby *pgx.Conn, what string) {
 	t.Helper()
 	var written string
 	if err := primary.QueryRow(t.Context(), `select pg_current_wal_insert_lsn()`).Scan(&written); err != nil {
@@ -69,7 +72,7 @@ func caughtUp(t *testing.T, primary, standby *pgx.Conn) {
 	defer poll.Stop()
 	for end := time.After(time.Minute); ; {
 		var done bool
-		if err := standby.QueryRow(t.Context(), `select pg_last_wal_replay_lsn() >= $1::pg_lsn`, written).Scan(&done); err != nil {
+		if err := standby.QueryRow(t.Context(), `select `+what+` >= $1::pg_lsn`, written).Scan(&done); err != nil {
 			t.Fatal(err)
 		}
 		if done {
@@ -78,7 +81,7 @@ func caughtUp(t *testing.T, primary, standby *pgx.Conn) {
 		select {
 		case <-poll.C:
 		case <-end:
-			t.Fatal("the standby has not caught up in a minute")
+			t.Fatalf("the standby has not caught up in a minute: %s is below %s", what, written)
 		}
 	}
 }
@@ -95,6 +98,7 @@ func TestStandby(t *testing.T) {
 	primary, standby := pair(t)
 	ctx := t.Context()
 	put(t, primary, "a", 1)
+	put(t, primary, "gone", 1)
 	err := pgx.BeginFunc(ctx, primary, func(tx pgx.Tx) error {
 		_, err := kvpg.Once(ctx, tx, things, "done", time.Hour, func(context.Context) ([]byte, error) { return []byte("booked"), nil }, nil)
 		return err
@@ -102,7 +106,7 @@ func TestStandby(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caughtUp(t, primary, standby)
+	caughtUp(t, primary, standby, replayed)
 
 	t.Run("typed reads", func(t *testing.T) {
 		if row, ok, err := kvpg.Get(ctx, standby, things, "a"); err != nil || !ok || string(row.Value) != "1" {
@@ -113,7 +117,8 @@ func TestStandby(t *testing.T) {
 		}
 	})
 	t.Run("kv_apply_v1 with reads alone", func(t *testing.T) {
-		results, err := kvpg.Apply(ctx, standby, kvpg.GetOp(things, "a"), kvpg.GetManyOp(things, []string{"a"}), kvpg.GetPrefixOp(things, "a", nil))
+		results, err := kvpg.Apply(ctx, standby,
+			kvpg.GetOp(things, "a"), kvpg.GetManyOp(things, []string{"a"}), kvpg.GetPrefixOp(things, "a", nil))
 		if err != nil || len(results) != 3 {
 			t.Errorf("got %+v, %v", results, err)
 		}
@@ -143,19 +148,32 @@ func TestStandby(t *testing.T) {
 		exec(t, standby, `select pg_wal_replay_pause()`)
 		put(t, primary, "a", 3)
 		put(t, primary, "new", 1)
-		if row, ok, err := kvpg.Get(ctx, standby, things, "a"); err != nil || !ok || string(row.Value) != "1" {
-			t.Errorf("a paused standby shows %+v, %t, %v; want the old value", row, ok, err)
+		if v, err := kvpg.Delete(ctx, primary, things, "gone", nil); err != nil || !v.Applied {
+			t.Fatalf("got %+v, %v", v, err)
+		}
+		caughtUp(t, primary, standby, received) // it has them, and does not show them
+		old, ok, err := kvpg.Get(ctx, standby, things, "a")
+		if err != nil || !ok || string(old.Value) != "1" {
+			t.Errorf("a paused standby shows %+v, %t, %v; want the old value", old, ok, err)
 		}
 		if _, ok, err := kvpg.Get(ctx, standby, things, "new"); err != nil || ok {
 			t.Errorf("a paused standby shows a row of later: %t, %v", ok, err)
 		}
+		if _, ok, err := kvpg.Get(ctx, standby, things, "gone"); err != nil || !ok {
+			t.Errorf("a paused standby lacks a row that was deleted later: %t, %v", ok, err)
+		}
+		v, err := kvpg.Put(ctx, primary, things, "a", 4, kvpg.TTL(time.Hour), &kvpg.PutOptions{Expect: kvpg.ExpectVersion(old.Version)})
+		if err != nil || v.Applied || v.Reason != kvpg.ReasonVersion {
+			t.Errorf("a put on the primary that expects the standby's version: %+v, %v; want that it loses", v, err)
+		}
 		var alive bool
-		err := standby.QueryRow(ctx, `select exists (select from queen.kv_get_v1('things', 'a', p_now => clock_timestamp() + interval '2 hours'))`).Scan(&alive)
+		err = standby.QueryRow(ctx, `select exists (
+			select from queen.kv_get_v1('things', 'a', p_now => clock_timestamp() + interval '2 hours'))`).Scan(&alive)
 		if err != nil || alive {
 			t.Errorf("a row lives past its expiry: %t, %v", alive, err)
 		}
 		exec(t, standby, `select pg_wal_replay_resume()`)
-		caughtUp(t, primary, standby)
+		caughtUp(t, primary, standby, replayed)
 		if row, ok, err := kvpg.Get(ctx, standby, things, "a"); err != nil || !ok || string(row.Value) != "3" {
 			t.Errorf("after the replay it shows %+v, %t, %v", row, ok, err)
 		}
