@@ -65,7 +65,7 @@ const replayed, received = `pg_last_wal_replay_lsn()`, `pg_last_wal_receive_lsn(
 func caughtUp(t *testing.T, primary, standby *pgx.Conn, what string) {
 	t.Helper()
 	var written string
-	if err := primary.QueryRow(t.Context(), `select pg_current_wal_insert_lsn()`).Scan(&written); err != nil {
+	if err := primary.QueryRow(t.Context(), `select pg_current_wal_flush_lsn()`).Scan(&written); err != nil {
 		t.Fatal(err)
 	}
 	poll := time.NewTicker(10 * time.Millisecond)

@@ -1,7 +1,8 @@
 -- kv_op_get_few_v1: the op getMany, alone in its call and checked by the caller (kv_apply_v1), where each value that it finds is
 -- small: read at once, and encoded once, as a row that jsonb is made of. NULL where nothing is alive, where a value takes more
 -- than 2,000 bytes as it is stored or lies out of line, or where the read budget may cut: kv_op_get_many_v1 answers then, value
--- by value. pg_column_size detoasts nothing, and the inner query is fenced by OFFSET 0, so that it is asked first.
+-- by value. pg_column_size detoasts nothing, and the inner query is fenced by OFFSET 0, so that it is asked first. Of small values with
+-- long texts (compressed ones, numbers) all are read before the budget is looked at: at most 256, each below the value ceiling.
 create or replace function queen.kv_op_get_few_v1(p_op jsonb, p_tenant uuid, p_now timestamptz) returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
