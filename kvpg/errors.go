@@ -2,9 +2,10 @@ package kvpg
 
 import (
 	"encoding/json"
-	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/queenkv/queenkv/kvpg/internal/sqlstate"
 )
 
 // Error is what PostgreSQL, or the driver before it, had against a call. Read it with errors.As, or compare with
@@ -88,18 +89,22 @@ func (e *PreconditionError) Error() string {
 	return "kvpg: " + string(ErrPreconditionFailed) + ": op " + strconv.Itoa(e.Index) + ": " + e.Op + ": " + string(e.Reason)
 }
 
-// Unwrap gives the *Error.
-func (e *PreconditionError) Unwrap() error { return e.err }
+// Is makes errors.Is(err, ErrPreconditionFailed) hold, for one that a caller's test made as well.
+func (e *PreconditionError) Is(target error) bool { return target == error(ErrPreconditionFailed) }
+
+// Unwrap gives the *Error, and nil where a caller made the PreconditionError.
+func (e *PreconditionError) Unwrap() error {
+	if e.err == nil {
+		return nil // and not a nil *Error, which would be an error
+	}
+	return e.err
+}
 
 // IsRetryable reports whether the whole transaction, run again from its start, may succeed: SQLSTATE 40001 (serialization
-// failure, kv_contended) and 40P01 (deadlock). Any error can be asked about, not only this package's. [RunTx] is the retry.
+// failure, kv_contended) and 40P01 (deadlock), anywhere in what err wraps or joins. Any error can be asked about, not only this
+// package's. [RunTx] is the retry.
 func IsRetryable(err error) bool {
-	var pg interface{ SQLState() string }
-	if !errors.As(err, &pg) {
-		return false
-	}
-	state := pg.SQLState()
-	return state == "40001" || state == "40P01"
+	return sqlstate.Any(err, func(state string) bool { return state == "40001" || state == "40P01" })
 }
 
 // refuse makes the error of a call that is never sent.

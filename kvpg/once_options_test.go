@@ -130,6 +130,7 @@ func TestOnceNeverStored(t *testing.T) {
 		"busy": onceRefusal("busy"), "commit unknown": &Error{Code: ErrCommitUnknown, cause: pgx.ErrTxClosed},
 		"lease lost": &Error{Code: ErrLeaseLost, SQLState: "55000"}, "no connection made": unmade(t),
 	}
+	never["joined to an error of its own"] = errors.Join(&pgconn.PgError{Code: "23505"}, &pgconn.PgError{Code: "40001"})
 	for _, state := range []string{"40001", "40P01", "55P03", "57014", "25P02", "25P03", "08006", "08P01", "57P01", "57P02", "57P03", "57P05", "53300", "53100", "53200"} {
 		never[state] = otherDriver{state, "raised"}
 		never[state+", wrapped"] = fmt.Errorf("in the effect: %w", &Error{SQLState: state, cause: &pgconn.PgError{Code: state}})
@@ -206,3 +207,47 @@ type neverSent struct{}
 
 func (neverSent) Error() string     { return "conn closed" }
 func (neverSent) SafeToRetry() bool { return true }
+
+// A panic of StoreError is as one of the function: nothing is stored, and nothing can be committed.
+func TestOnceStoreErrorPanics(t *testing.T) {
+	t.Parallel()
+	s := &onceServer{}
+	tx := s.tx(t)
+	var sent []string
+	tx.exec = func(sql string) error {
+		sent = append(sent, sql)
+		return nil
+	}
+	func() {
+		defer func() {
+			if got := recover(); got != "boom" {
+				t.Errorf("recovered %v, want StoreError's own panic", got)
+			}
+		}()
+		_, _ = Once(context.Background(), tx, ns, "k", time.Hour, func(context.Context) ([]byte, error) {
+			return nil, errors.New("declined")
+		}, &OnceOptions{StoreError: func(error) ([]byte, bool) { panic("boom") }})
+	}()
+	if len(s.tokens) != 1 || s.tokens[0] != 0 || !slices.Equal(sent, []string{"savepoint kvpg_once_42"}) {
+		t.Errorf("tokens %v, sent %q: want one call with token 0, and no release", s.tokens, sent)
+	}
+}
+
+// A serialization failure that comes when the error is being stored stands beside it, and is seen by RunTx.
+func TestOnceRetryableWhenAnErrorIsStored(t *testing.T) {
+	t.Parallel()
+	s := &onceServer{end: func(_ context.Context, token int64) error {
+		if token == 42 {
+			return errSerialization
+		}
+		return &pgconn.PgError{Code: "25P02"}
+	}}
+	tx := s.tx(t)
+	tx.exec = func(string) error { return nil }
+	unique := &pgconn.PgError{Code: "23505"}
+	_, err := Once(context.Background(), tx, ns, "k", time.Hour, func(context.Context) ([]byte, error) { return nil, unique },
+		&OnceOptions{StoreError: func(error) ([]byte, bool) { return nil, true }})
+	if !errors.Is(err, unique) || !IsRetryable(err) || errors.Is(err, ErrOnceStoredError) {
+		t.Errorf("got %v, retryable %v, want both errors", err, IsRetryable(err))
+	}
+}

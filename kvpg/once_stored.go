@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/queenkv/queenkv/kvpg/internal/network"
+	"github.com/queenkv/queenkv/kvpg/internal/sqlstate"
 )
 
 // OnceStoredError says that the outcome of [Once] is a stored error (OnceOptions.StoreError, or p_is_error of a SQL caller):
@@ -100,11 +101,11 @@ func isTransient(err error) bool {
 	if network.Is(err) || errors.As(err, &unmade) {
 		return true
 	}
-	var pg interface{ SQLState() string }
-	if !errors.As(err, &pg) {
-		return false
-	}
-	switch state := pg.SQLState(); state {
+	return sqlstate.Any(err, isTransientState)
+}
+
+func isTransientState(state string) bool {
+	switch state {
 	case "40001", "40P01", "55P03", "57014", "25P02":
 		return true
 	default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/queenkv/queenkv/kvpg"
 	"github.com/queenkv/queenkv/kvpg/internal/network"
+	"github.com/queenkv/queenkv/kvpg/internal/sqlstate"
 )
 
 // replay answers with what is stored.
@@ -38,7 +39,7 @@ func (s *settings) fail(w http.ResponseWriter, r *http.Request, first *response,
 	switch problem.Code {
 	case CodeKeyInFlight, CodeKeyReused: // outcomes, not errors
 	default:
-		if first != nil && stateOf(err) == "25P02" {
+		if first != nil && sqlstate.Any(err, func(state string) bool { return state == "25P02" }) {
 			err = fmt.Errorf("the handler answered %d in a transaction that an error had aborted (give such errors to Fail, "+
 				"or run what may fail in a savepoint): %w", first.status, err)
 		}
@@ -80,17 +81,9 @@ func isOutage(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) {
 		return true
 	}
-	state := stateOf(err)
-	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") || strings.HasPrefix(state, "57P")
-}
-
-// stateOf gives the SQLSTATE of an error, or nothing.
-func stateOf(err error) string {
-	var fromServer interface{ SQLState() string }
-	if !errors.As(err, &fromServer) {
-		return ""
-	}
-	return fromServer.SQLState()
+	return sqlstate.Any(err, func(state string) bool {
+		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "53") || strings.HasPrefix(state, "57P")
+	})
 }
 
 // respond sends an answer of the middleware's own.
