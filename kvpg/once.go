@@ -62,7 +62,8 @@ type OnceResult struct {
 // When fn fails, its error is returned as it is, and when it panics the panic goes on; in both cases the transaction can no
 // longer be committed, not even by a caller who drops the error: pgx answers Commit with pgx.ErrTxCommitRollback, and
 // what ran in a savepoint can't be released. (Once makes PostgreSQL raise an error for that, and only if the server can't be
-// asked it rolls tx back.) Roll back, as after any error. OnceOptions.StoreError is the exception.
+// asked it rolls tx back.) So does a context that ends while Once waits. Roll back, as after any error. OnceOptions.StoreError is the
+// exception.
 //
 // Refused, with nothing written and the transaction still usable: [ErrOnceBusy], [ErrOnceMismatch], [ErrOnceUnfinished],
 // [ErrOnceReentry] and [ErrOnceForeign]; and an [*OnceStoredError] that replays. A result of more than 48,000 bytes fails
@@ -96,8 +97,14 @@ func once(ctx context.Context, tx Tx, ns Namespace, key string, retention time.D
 		fault.Index = -1
 		return OnceResult{}, nil, fault
 	}
+	if err := ctx.Err(); err != nil {
+		return OnceResult{}, nil, err // nothing is sent
+	}
 	marker, err := call.begin(ctx, tx)
 	if err != nil {
+		if !isRaised(err) { // the marker may be there, which must not be committed alone
+			call.abort(ctx, tx)
+		}
 		return OnceResult{}, nil, mapError(err)
 	}
 	switch {

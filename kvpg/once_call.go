@@ -114,22 +114,19 @@ func (c *onceCall) end(ctx context.Context, tx Tx, token int64, o onceOutcome) e
 }
 
 // abort makes tx uncommittable: no marker has token 0, so kv_once_end_v1 raises kv_once_lost. An error that did not come from
-// the server has not aborted anything (the connection may be busy with rows that fn left open); then only a rollback is left,
-// which also closes a connection that can't take it.
+// the server has not aborted anything (the connection may be busy with rows that fn left open); then only a rollback is left.
 func (c *onceCall) abort(ctx context.Context, tx Tx) {
 	ctx, cancel := unended(ctx)
 	defer cancel()
-	var raised interface{ SQLState() string }
-	if err := c.end(ctx, tx, 0, onceOutcome{}); !errors.As(err, &raised) {
-		_ = tx.Rollback(ctx) // the caller gets the error of fn, and every use of tx fails
+	if err := c.end(ctx, tx, 0, onceOutcome{}); !isRaised(err) {
+		rollBack(ctx, tx) // the caller gets the error of fn, and every use of tx fails
 	}
 }
 
-// endTimeout bounds what must be sent although the caller's context may have ended: what ends a transaction.
-const endTimeout = 5 * time.Second
-
-func unended(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+// isRaised: the server answered with an error, which has aborted the transaction.
+func isRaised(err error) bool {
+	var raised interface{ SQLState() string }
+	return errors.As(err, &raised)
 }
 
 func base64OrNull(b []byte) any {

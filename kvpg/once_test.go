@@ -3,6 +3,8 @@ package kvpg
 import (
 	"context"
 	"errors"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +173,71 @@ func TestOnceReplay(t *testing.T) {
 		var e *OnceStoredError
 		if isError && (!errors.As(err, &e) || !errors.Is(err, ErrOnceStoredError) || string(e.Stored) != "\x00\xff\n" || !e.Replayed) {
 			t.Errorf("stored error: got %v", err)
+		}
+	}
+}
+
+// Where begin gave no answer nobody knows whether the marker is there. Committed alone, it would make the key unfinished.
+func TestOnceBeginWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		answer error
+		tokens int // calls of end
+	}{
+		"context ended": {context.DeadlineExceeded, 1}, "broken": {io.ErrUnexpectedEOF, 1},
+		"the server raised": {&pgconn.PgError{Code: "55P03"}, 0}, // and has aborted the transaction
+	} {
+		s := &onceServer{}
+		tx := s.tx(t)
+		server := tx.fakeDB
+		tx.fakeDB = func(ctx context.Context, sql string, args, dest []any) error {
+			if strings.Contains(sql, "kv_once_begin_v1") {
+				return c.answer
+			}
+			return server(ctx, sql, args, dest)
+		}
+		_, err := Once(context.Background(), tx, ns, "k", time.Hour, func(context.Context) ([]byte, error) {
+			t.Errorf("%s: the function ran", name)
+			return nil, nil
+		}, nil)
+		if !errors.Is(err, c.answer) || len(s.tokens) != c.tokens || c.tokens == 1 && s.tokens[0] != 0 {
+			t.Errorf("%s: got %v and tokens %v, want %d calls with token 0", name, err, s.tokens, c.tokens)
+		}
+	}
+}
+
+// A context that has ended before Once is called costs the transaction nothing.
+func TestOnceOfAContextThatHasEnded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	tx := &fakeTx{fakeDB: silent(t)}
+	if _, err := Once(ctx, tx, ns, "k", time.Hour, nil, nil); !errors.Is(err, context.Canceled) || tx.rolledBack != 0 {
+		t.Errorf("got %v and %d rollbacks", err, tx.rolledBack)
+	}
+}
+
+// runtime.Goexit, which a test's FailNow calls, is no panic that could be recovered, and leaves the function all the same.
+func TestOnceGoexitAbortsTheTransaction(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string]*OnceOptions{
+		"plain": nil, "in a savepoint": {StoreError: func(error) ([]byte, bool) { return nil, true }},
+	} {
+		s := &onceServer{}
+		tx := s.tx(t)
+		tx.exec = func(string) error { return nil }
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = Once(context.Background(), tx, ns, "k", time.Hour, func(context.Context) ([]byte, error) {
+				runtime.Goexit()
+				return nil, nil
+			}, opts)
+			t.Errorf("%s: Once returned", name)
+		}()
+		<-ended
+		if len(s.tokens) != 1 || s.tokens[0] != 0 {
+			t.Errorf("%s: tokens %v: want one call with token 0", name, s.tokens)
 		}
 	}
 }

@@ -29,6 +29,7 @@ const (
 //	}, nil)
 //
 // db is a *pgxpool.Pool, a *pgx.Conn, [FromSQL] of a *sql.DB or *sql.Conn, or a [BeginFunc] where the transactions need options.
+// A transaction, whose Begin makes a savepoint, is [ErrBadRequest]: nothing would be committed, and a retry would see the same snapshot.
 // fn may run several times: it must keep its work in tx, and neither commit nor roll back. That it wraps errors with %w, and drops
 // none of PostgreSQL's, is what lets RunTx see them.
 //
@@ -49,6 +50,9 @@ func RunTx[T Tx](ctx context.Context, db Beginner[T], fn func(ctx context.Contex
 	}
 	if most < 0 {
 		return ofNoOp(refuse(ErrBadRequest, fmt.Sprintf("TxOptions.MaxAttempts is %d: give the most runs, at least 1, or 0 for no bound", most)))
+	}
+	if _, open := db.(Tx); open {
+		return ofNoOp(refuse(ErrBadRequest, "RunTx and OnceTx were given a transaction, in which they would commit nothing: give a pool or a connection"))
 	}
 	var last error // of the try before, which was retryable
 	for attempt := 1; ; attempt++ {
@@ -87,7 +91,7 @@ func tryTx[T Tx](ctx context.Context, db Beginner[T], fn func(ctx context.Contex
 		if !committed { // after a COMMIT of whatever end this says that the transaction is closed
 			ctx, cancel := unended(ctx)
 			defer cancel()
-			_ = tx.Rollback(ctx) // a connection that can't take it is closed, and the server rolls back
+			rollBack(ctx, tx)
 		}
 	}()
 	if err := fn(ctx, tx); err != nil {

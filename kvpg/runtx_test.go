@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -221,4 +222,38 @@ func TestRunTxRollsBackWithAContextThatLives(t *testing.T) {
 			t.Errorf("%s: the rollback has no deadline", name)
 		}
 	}
+}
+
+// savepoints is a transaction, whose Begin makes savepoints: pgx.Tx is one.
+type savepoints struct{ fakeTx }
+
+func (*savepoints) Begin(context.Context) (*fakeTx, error) { return nil, errors.New("begun") }
+
+// Within a transaction RunTx could keep neither promise: nil would not mean committed, and a retry would see the same snapshot.
+func TestRunTxRefusesATransaction(t *testing.T) {
+	t.Parallel()
+	err := RunTx(context.Background(), &savepoints{}, func(context.Context, *fakeTx) error { return nil }, nil)
+	if !errors.Is(err, ErrBadRequest) {
+		t.Errorf("RunTx: got %v", err)
+	}
+	_, err = OnceTx(context.Background(), &savepoints{}, ns, "k", time.Hour, func(context.Context, *fakeTx) ([]byte, error) { return nil, nil }, nil)
+	if !errors.Is(err, ErrBadRequest) {
+		t.Errorf("OnceTx: got %v", err)
+	}
+}
+
+func TestRunTxRollsBackOnGoexit(t *testing.T) {
+	t.Parallel()
+	r := &txRecorder{}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = RunTx(context.Background(), r, func(context.Context, *recordedTx) error {
+			runtime.Goexit()
+			return nil
+		}, nil)
+		t.Error("RunTx returned")
+	}()
+	<-ended
+	r.became(t, 1, 0, 1)
 }
