@@ -1,6 +1,9 @@
 package kvpg
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+)
 
 // OpInfo tells what an [Op] asks for. It is for layers around [Apply] that decide before anything is sent, such as package
 // kvpg/quota; changing it changes nothing of the op.
@@ -24,7 +27,7 @@ type OpInfo struct {
 
 // Info tells what the op asks for. It says nothing about whether the op is valid: Apply does.
 func (op Op) Info() OpInfo {
-	info := OpInfo{Op: op.wire.Op, Namespace: op.ns, Key: op.wire.Key, Value: op.wire.Value}
+	info := OpInfo{Op: op.wire.Op, Namespace: op.ns, Key: op.wire.Key, Value: bytes.Clone(op.wire.Value)}
 	if op.wire.Delta != nil {
 		info.Delta = *op.wire.Delta
 	}

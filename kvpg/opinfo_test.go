@@ -2,6 +2,7 @@ package kvpg
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -37,5 +38,15 @@ func TestOpInfo(t *testing.T) {
 		if got := c.op.Info(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
+	}
+}
+
+// TestOpInfoIsACopy: what a layer does to what it was told changes nothing of the op.
+func TestOpInfoIsACopy(t *testing.T) {
+	t.Parallel()
+	op := PutOp(NewNamespace("things"), "k", "value", Forever(), nil)
+	copy(op.Info().Value, "broken.")
+	if text, fault := encodeOps([]Op{op}); fault != nil || !strings.Contains(text, `"value":"value"`) {
+		t.Errorf("the op is %s, %v", text, fault)
 	}
 }

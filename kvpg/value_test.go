@@ -147,6 +147,10 @@ func TestEncodeValueThatJSONCannotWrite(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]any{
 		"NaN": math.NaN(), "a channel": make(chan int), "raw text that is no JSON": json.RawMessage(`{"a":`),
+		"an infinity in a struct": struct{ F float64 }{math.Inf(-1)}, "an empty raw text": json.RawMessage{},
+		"raw text with something behind": json.RawMessage(`{} {}`), "raw text with a NUL behind": json.RawMessage("1\x00"),
+		"two raw texts that make one": []json.RawMessage{json.RawMessage(`1,2`)},
+		"a number that is none":       json.Number("1e"), "a marshaler that fails": fails{}, "a text marshaler that fails": map[fails]int{{}: 1},
 	} {
 		_, fault := encodeValue(value)
 		if fault == nil {
@@ -158,6 +162,11 @@ func TestEncodeValueThatJSONCannotWrite(t *testing.T) {
 		}
 	}
 }
+
+type fails struct{}
+
+func (fails) MarshalJSON() ([]byte, error) { return nil, errors.New("not today") }
+func (fails) MarshalText() ([]byte, error) { return nil, errors.New("not today") }
 
 func TestFindInvalidStringSurvivesCycles(t *testing.T) {
 	t.Parallel()
