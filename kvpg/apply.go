@@ -118,8 +118,8 @@ type resultWire struct {
 	Reason    Reason          `json:"reason"`
 	Value     json.RawMessage `json:"value"`
 	Version   int64           `json:"version"`
-	ExpiresAt time.Time       `json:"expiresAt"` // null leaves the zero Time: forever
-	UpdatedAt time.Time       `json:"updatedAt"`
+	ExpiresAt wireTime        `json:"expiresAt"` // null leaves the zero Time: forever
+	UpdatedAt wireTime        `json:"updatedAt"`
 	Rows      []resultWire    `json:"rows"`
 	Missing   []string        `json:"missing"`
 	Truncated bool            `json:"truncated"`
@@ -175,4 +175,21 @@ func entries(rows []resultWire) []Entry {
 		out[i] = rows[i].entry()
 	}
 	return out
+}
+
+// wireTime is a time as kv_time_v1 writes it. PostgreSQL has years beyond 9999, which encoding/json refuses to read: a row of another
+// writer's may say the end of 9999 in New York, which is 10000 in UTC.
+type wireTime struct{ time.Time }
+
+// UnmarshalJSON reads such years by the calendar's repeating itself every 400.
+func (w *wireTime) UnmarshalJSON(text []byte) error {
+	year, rest, _ := strings.Cut(strings.Trim(string(text), `"`), "-")
+	n, err := strconv.Atoi(year)
+	if err != nil || n <= 9999 {
+		return w.Time.UnmarshalJSON(text)
+	}
+	like := 2000 + n%400
+	t, err := time.Parse(time.RFC3339Nano, strconv.Itoa(like)+"-"+rest)
+	w.Time = t.AddDate(n-like, 0, 0)
+	return err
 }
