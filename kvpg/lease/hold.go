@@ -46,12 +46,16 @@ type HeldError struct {
 	ExpiresAt time.Time
 }
 
-// Error names the owner.
+// Error names the owner, in at most 100 characters: a key that holds no lease gives its whole value for one.
 func (e *HeldError) Error() string {
-	if e.ExpiresAt.IsZero() {
-		return fmt.Sprintf("kvpg/lease: held by %q for ever", e.Owner)
+	owner := e.Owner
+	if runes := []rune(owner); len(runes) > 100 {
+		owner = string(runes[:100]) + "..."
 	}
-	return fmt.Sprintf("kvpg/lease: held by %q until %s", e.Owner, e.ExpiresAt.Format(time.RFC3339Nano))
+	if e.ExpiresAt.IsZero() {
+		return fmt.Sprintf("kvpg/lease: held by %q for ever", owner)
+	}
+	return fmt.Sprintf("kvpg/lease: held by %q until %s", owner, e.ExpiresAt.Format(time.RFC3339Nano))
 }
 
 // releaseTimeout bounds the release, which must be tried although the caller's context may have ended.
@@ -66,15 +70,20 @@ const releaseTimeout = 5 * time.Second
 //
 // Hold returns fn's error. When the lease was lost, also if that shows only at the release, the result is kvpg.ErrLeaseLost as well, even
 // if fn returned nil. A release that fails is no error: what fn did is done, and the lease runs out by itself. When fn panics, the
-// lease is released and the panic goes on.
+// lease is released and the panic goes on. When the answer to the acquire is lost, that is the error, fn does not run, and the lease
+// may stay taken, by nobody, until ttl has passed.
 //
-// db must be good for use from several goroutines, as a *pgxpool.Pool is and kvpg.FromSQL of a *sql.DB: it renews while fn works. Never
-// give it a transaction: the lease would be nobody's until it commits. The pool needs a connection to spare beside those that fn
+// db must be good for use from several goroutines, as a *pgxpool.Pool is and kvpg.FromSQL of a *sql.DB: it renews while fn works. A
+// transaction, in which the lease would be nobody's until it commits, is refused ([kvpg.ErrBadRequest]). The pool needs a connection to spare beside those that fn
 // holds: in a pool of one, or one that others have emptied, the renewals wait for fn, and fn's context is cancelled when ttl has passed.
 // A transaction of fn's that has called Guard makes renewals wait, so let it be shorter than two thirds of ttl.
 func Hold(ctx context.Context, db kvpg.DB, ns kvpg.Namespace, key string, ttl time.Duration,
 	fn func(ctx context.Context, l kvpg.Lease) error, opts *Options,
 ) error {
+	if _, open := db.(kvpg.Tx); open || db == nil {
+		const problem = "Hold was given a transaction, or nothing: give it a pool"
+		return &kvpg.Error{Code: kvpg.ErrBadRequest, SQLState: "22023", Problem: problem, Index: -1}
+	}
 	if opts == nil {
 		opts = &Options{}
 	}

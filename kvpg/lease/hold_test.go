@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -243,4 +244,52 @@ func TestHoldOfAContextThatEnds(t *testing.T) {
 			t.Errorf("%v, released %d times", err, db.released)
 		}
 	})
+}
+
+// In a transaction the lease would be nobody's until it commits. Nothing is sent: these would panic.
+func TestHoldRefusesATransaction(t *testing.T) {
+	t.Parallel()
+	for name, db := range map[string]kvpg.DB{"pgx": struct{ pgx.Tx }{}, "database/sql": kvpg.FromSQLTx(nil), "nothing": nil} {
+		err := Hold(t.Context(), db, leases, "k", ttl, func(context.Context, kvpg.Lease) error {
+			t.Errorf("%s: the function ran", name)
+			return nil
+		}, nil)
+		var e *kvpg.Error
+		if !errors.Is(err, kvpg.ErrBadRequest) || !errors.As(err, &e) || e.SQLState != "22023" || e.Index != -1 || !strings.Contains(err.Error(), "pool") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// runtime.Goexit is what FailNow of a test calls.
+func TestHoldReleasesOnGoexit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		db, ended := &fakeDB{}, make(chan struct{})
+		go func() {
+			defer close(ended)
+			_ = Hold(t.Context(), db, leases, "k", ttl, func(context.Context, kvpg.Lease) error {
+				runtime.Goexit()
+				return nil
+			}, nil)
+		}()
+		<-ended
+		if db.released != 1 {
+			t.Errorf("released %d times", db.released)
+		}
+	})
+}
+
+// What goes into a log is short, whatever another writer has put under the key.
+func TestHeldErrorIsShort(t *testing.T) {
+	t.Parallel()
+	for _, expires := range []time.Time{{}, time.Now()} {
+		err := &HeldError{Owner: strings.Repeat("日", 60_000), ExpiresAt: expires}
+		if text := err.Error(); strings.Count(text, "日") != 100 || len(text) > 400 {
+			t.Errorf("%d bytes: %.500s", len(text), text)
+		}
+		if err := (&HeldError{Owner: "host-7", ExpiresAt: expires}); !strings.Contains(err.Error(), `held by "host-7" `) {
+			t.Errorf("%v", err)
+		}
+	}
 }
