@@ -37,8 +37,8 @@ func New[T kvpg.Tx](db kvpg.Beginner[T], ns kvpg.Namespace, retention time.Durat
 	scope func(*http.Request) (string, error), opts *Options,
 ) func(http.Handler) http.Handler {
 	s, err := newSettings(ns, retention, scope, opts)
-	if err == nil && db == nil {
-		err = errors.New("no database")
+	if _, open := db.(kvpg.Tx); err == nil && (open || db == nil) {
+		err = errors.New("no database that begins transactions")
 	}
 	if err != nil {
 		panic("idempotency: New was given " + err.Error())

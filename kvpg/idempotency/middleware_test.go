@@ -31,12 +31,14 @@ func TestNewPanics(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]func(){
 		"no database":       func() { New[pgx.Tx](nil, space, time.Hour, alice, nil) },
+		"a transaction":     func() { New[pgx.Tx](struct{ pgx.Tx }{}, space, time.Hour, alice, nil) },
 		"no namespace":      func() { New(nobody, kvpg.Namespace{}, time.Hour, alice, nil) },
 		"no retention":      func() { New(nobody, space, 0, alice, nil) },
 		"101 years":         func() { New(nobody, space, 101*366*24*time.Hour, alice, nil) },
 		"no scope":          func() { New(nobody, space, time.Hour, nil, nil) },
 		"GET":               func() { New(nobody, space, time.Hour, alice, &Options{Methods: []string{"POST", "GET"}}) },
 		"HEAD":              func() { New(nobody, space, time.Hour, alice, &Options{Methods: []string{"HEAD"}}) },
+		"post":              func() { New(nobody, space, time.Hour, alice, &Options{Methods: []string{"post"}}) },
 		"a cookie":          func() { New(nobody, space, time.Hour, alice, &Options{Headers: []string{"set-cookie"}}) },
 		"a length":          func() { New(nobody, space, time.Hour, alice, &Options{Headers: []string{"Content-Length"}}) },
 		"a MaxBody below 0": func() { New(nobody, space, time.Hour, alice, &Options{MaxBody: -1}) },
@@ -171,6 +173,8 @@ func TestProblemOfErrors(t *testing.T) {
 		{server("40001"), CodeUnavailable},
 		{server("40P01"), CodeUnavailable},
 		{server("57P01"), CodeUnavailable},
+		{errors.Join(server("23505"), server("40001")), CodeUnavailable},
+		{errors.Join(server("23505"), server("57P01")), CodeUnavailable},
 		{server("53300"), CodeUnavailable},
 		{server("08006"), CodeUnavailable},
 		{server("57014"), CodeInternal},

@@ -5,6 +5,7 @@ import (
 	"log"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/queenkv/queenkv/kvpg"
@@ -24,7 +25,7 @@ const (
 // Options are the options of [New]. The zero value is a good choice.
 type Options struct {
 	// Methods are those that need a key; every other goes to the handler untouched, without a transaction. nil means POST and
-	// PATCH. New panics for GET, HEAD, OPTIONS and TRACE, which change nothing, and for CONNECT.
+	// PATCH. New panics for GET, HEAD, OPTIONS and TRACE, which change nothing, for CONNECT, and for a name that is not in capitals.
 	Methods []string
 
 	// MaxBody is the most bytes that a request's body may have; a longer one is answered 413. It is read into memory before the handler
@@ -105,6 +106,9 @@ func newSettings(ns kvpg.Namespace, retention time.Duration, scope func(*http.Re
 		return nil, errors.New("a MaxBody below zero")
 	}
 	for _, method := range s.Methods {
+		if method != strings.ToUpper(method) { // no request would match it, and run unprotected
+			return nil, errors.New("the method " + method + ", which requests have in capitals")
+		}
 		switch method {
 		case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodConnect:
 			return nil, errors.New("the method " + method)
