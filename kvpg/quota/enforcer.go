@@ -84,7 +84,7 @@ func New(ctx context.Context, db kvpg.DB, opts *Options) (*Enforcer, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	o.Every = cmp.Or(o.Every, 10*time.Second)
+	o.Every = min(cmp.Or(o.Every, 10*time.Second), maxAge) // a fifth more than it must be a time.Duration too
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	o.CommitWithin = cmp.Or(o.CommitWithin, time.Minute)
 	o.MaxTenants = cmp.Or(o.MaxTenants, 100_000)
