@@ -2,6 +2,7 @@ package sweeper
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -37,8 +38,11 @@ select (select count(*) from expired),
 	coalesce((select floor(extract(epoch from n.now - min(o.expires_at)) * 1000) from oldest as o), 0)::bigint
 from now as n`
 
-// Backlog counts expired rows, at most atMost of them, and deletes nothing.
+// Backlog counts expired rows, at most atMost of them and at least one, and deletes nothing.
 func (s *Sweeper) Backlog(ctx context.Context, atMost int64) (b Backlog, err error) {
+	if s.fault != nil {
+		return Backlog{}, s.fault
+	}
 	ctx, cancel := s.stepContext(ctx)
 	defer cancel()
 	err = s.inTx(ctx, func(tx pgx.Tx) error {
@@ -50,7 +54,7 @@ func (s *Sweeper) Backlog(ctx context.Context, atMost int64) (b Backlog, err err
 
 // BacklogIn counts in the caller's transaction. Until that ends, settings of the planner are changed in it.
 func BacklogIn(ctx context.Context, tx pgx.Tx, atMost int64) (Backlog, error) {
-	atMost = max(1, atMost)
+	atMost = min(max(1, atMost), math.MaxInt64-1) // the statement looks for one more
 	// From old statistics the planner would read the whole table.
 	const settings = "select set_config(n, 'off', true) from unnest('{enable_seqscan,enable_bitmapscan,enable_sort,jit}'::text[]) as n"
 	if _, err := tx.Exec(ctx, settings); err != nil {

@@ -14,6 +14,9 @@ const schemaVersion = 1
 // Check tells whether this sweeper can work: whether the database answers, has the schema, and lets the role delete and
 // measure. The error is an [*Error], with a remedy.
 func (s *Sweeper) Check(ctx context.Context) error {
+	if s.fault != nil {
+		return s.fault
+	}
 	ctx, cancel := s.stepContext(ctx)
 	defer cancel()
 	return errorOf("check", s.inTx(ctx, func(tx pgx.Tx) error { return check(ctx, tx) }))

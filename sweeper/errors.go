@@ -23,7 +23,7 @@ const (
 	Rights     Class = "rights"     // the role may not
 	Hidden     Class = "hidden"     // row-level security hides rows from the role
 	ReadOnly   Class = "read_only"  // a standby, or a session that is read-only
-	Config     Class = "config"     // the connection string, the password, or the database is wrong
+	Config     Class = "config"     // the connection string, the password, the database, or an option is wrong
 	Other      Class = "other"
 )
 
@@ -39,7 +39,7 @@ func (c Class) Lasting() bool {
 
 // Error is what went wrong in a step or a check.
 type Error struct {
-	Doing  string // what was tried: expire, usage, check, look
+	Doing  string // what was tried: expire, usage, check, look; or options, before anything was
 	Class  Class
 	Remedy string // what to do about it, in a few words; empty when there is nothing to say
 
@@ -48,7 +48,10 @@ type Error struct {
 
 // Error is one line, with the remedy.
 func (e *Error) Error() string {
-	s := "sweeper: " + e.Doing + ": " + oneLine(e.cause.Error())
+	s := "sweeper: " + e.Doing
+	if e.cause != nil { // a caller's test may make an Error without
+		s += ": " + oneLine(e.cause.Error())
+	}
 	if e.Remedy != "" {
 		s += ": " + e.Remedy
 	}

@@ -37,6 +37,9 @@ type Result struct {
 // When a budget ran out it looks whether expired rows are left: if not, the end is Drained all the same. When ctx ends it
 // stops after the step under way, without an error: Interrupted, unless all was deleted. The result is right beside an error too.
 func (s *Sweeper) RunOnce(ctx context.Context) (Result, error) {
+	if s.fault != nil {
+		return Result{End: Failed}, s.fault
+	}
 	o := &once{sweeper: s, pass: s.newPass(), began: s.opts.Clock.Now(), usageFault: s.retry()}
 	err := o.run(ctx)
 	switch {

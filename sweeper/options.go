@@ -1,22 +1,26 @@
 package sweeper
 
 import (
+	"fmt"
 	"log/slog"
+	"math"
 	"time"
 )
 
-// Options are settings of a [Sweeper]; nil, and the zero of each field, means the default.
+// Options are settings of a [Sweeper]; nil, and the zero of each field, means the default. A number or a time below zero, where none is
+// said to have a meaning, can only be a mistake (a budget that was overdrawn, say): with it every method gives an [*Error] of the class
+// [Config], and sends nothing.
 type Options struct {
 	// StepTarget is how long a step should take, 100 ms by default. It is how long a writer may have to wait for a row that
 	// is being deleted. The batch grows and shrinks to meet it.
 	StepTarget time.Duration
 
-	// StepTimeout ends a step on the server (statement_timeout) and halves the next batch. 5 s by default, at least 1 ms.
-	// A connection that doesn't answer is given up two seconds later.
+	// StepTimeout ends a step on the server (statement_timeout) and halves the next batch. 5 s by default, at least 1 ms, and at
+	// most 24 days, which is PostgreSQL's own bound: what is outside is brought there. A connection that doesn't answer is given up two seconds later.
 	StepTimeout time.Duration
 
 	// FirstBatch, MinBatch and MaxBatch bound how many rows one step may delete: 1,000, 100 and 10,000 by default. None is
-	// above 1,000,000.
+	// above 1,000,000, MinBatch not above MaxBatch, and FirstBatch is between them: what is outside is brought there.
 	FirstBatch, MinBatch, MaxBatch int
 
 	// MinIdle and MaxIdle are the pauses of Run when nothing is left to delete: the first, doubled each time up to the
@@ -70,7 +74,7 @@ func withDefaults(opts *Options) Options {
 		o = *opts
 	}
 	o.StepTarget = or(o.StepTarget, 100*time.Millisecond)
-	o.StepTimeout = max(or(o.StepTimeout, 5*time.Second), time.Millisecond)
+	o.StepTimeout = min(max(or(o.StepTimeout, 5*time.Second), time.Millisecond), maxTimeout)
 	o.MaxBatch = min(or(o.MaxBatch, 10_000), maxBatch)
 	o.MinBatch = min(or(o.MinBatch, 100), o.MaxBatch)
 	o.FirstBatch = min(max(or(o.FirstBatch, 1000), o.MinBatch), o.MaxBatch)
@@ -81,7 +85,7 @@ func withDefaults(opts *Options) Options {
 	if o.UsageEvery == 0 {
 		o.UsageEvery = 5 * time.Minute
 	}
-	o.UsageTenants = or(o.UsageTenants, 100)
+	o.UsageTenants = min(or(o.UsageTenants, 100), math.MaxInt32)
 	if o.Retries == 0 {
 		o.Retries = 5
 	}
@@ -100,10 +104,46 @@ func withDefaults(opts *Options) Options {
 // maxBatch is the ceiling that kv_expire_step_v1 has.
 const maxBatch = 1_000_000
 
+// maxTimeout is the longest statement_timeout.
+const maxTimeout = math.MaxInt32 * time.Millisecond
+
 // or is v where it says something, else the default.
 func or[T int | time.Duration](v, otherwise T) T {
 	if v <= 0 {
 		return otherwise
 	}
 	return v
+}
+
+// fault says which option is below zero and has no meaning there; nil: none.
+func (o *Options) fault() error {
+	if o == nil {
+		return nil
+	}
+	for _, option := range []struct {
+		name  string
+		value any
+		below bool
+	}{
+		{"StepTarget", o.StepTarget, o.StepTarget < 0},
+		{"StepTimeout", o.StepTimeout, o.StepTimeout < 0},
+		{"FirstBatch", o.FirstBatch, o.FirstBatch < 0},
+		{"MinBatch", o.MinBatch, o.MinBatch < 0},
+		{"MaxBatch", o.MaxBatch, o.MaxBatch < 0},
+		{"MinIdle", o.MinIdle, o.MinIdle < 0},
+		{"MaxIdle", o.MaxIdle, o.MaxIdle < 0},
+		{"MinRetry", o.MinRetry, o.MinRetry < 0},
+		{"MaxRetry", o.MaxRetry, o.MaxRetry < 0},
+		{"UsageTenants", o.UsageTenants, o.UsageTenants < 0},
+		{"MaxTime", o.MaxTime, o.MaxTime < 0},
+		{"MaxRows", o.MaxRows, o.MaxRows < 0},
+	} {
+		if option.below {
+			return &Error{
+				Doing: "options", Class: Config, Remedy: "it must be above 0, or 0 for the default",
+				cause: fmt.Errorf("sweeper.Options.%s is %v", option.name, option.value),
+			}
+		}
+	}
+	return nil
 }

@@ -12,18 +12,22 @@ import (
 type Sweeper struct {
 	db     DB
 	opts   Options
+	fault  error // what is wrong with opts
 	random func() float64
 }
 
-// New makes a sweeper over a pool. It sends nothing.
+// New makes a sweeper over a pool. It sends nothing, and leaves it to the methods to say what is wrong with the options.
 func New(db DB, opts *Options) *Sweeper {
-	return &Sweeper{db: db, opts: withDefaults(opts), random: rand.Float64}
+	return &Sweeper{db: db, opts: withDefaults(opts), fault: opts.fault(), random: rand.Float64}
 }
 
-// Run sweeps and measures until ctx ends, and then returns nil, within Options.StopGrace. It gives no error back: it logs
-// them, tells them to Hooks.Error, and tries again after a pause, also when the server is gone for hours or the schema is
+// Run sweeps and measures until ctx ends, and then returns nil, within Options.StopGrace. It gives no error back, but for
+// options that can't be meant: it logs them, tells them to Hooks.Error, and tries again after a pause, also when the server is gone for hours or the schema is
 // not there yet. Ask [Sweeper.Check] before, for what a person has to put right.
 func (s *Sweeper) Run(ctx context.Context) error {
+	if s.fault != nil {
+		return s.fault
+	}
 	now := s.opts.Clock.Now()
 	expiry, usage := &expiryTask{run: s.newPass()}, &usageTask{sweeper: s, fault: s.retry()}
 	expiry.idle = backoff{least: s.opts.MinIdle, most: s.opts.MaxIdle, random: s.random}

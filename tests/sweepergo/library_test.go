@@ -2,6 +2,7 @@ package sweepergo
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -189,4 +190,23 @@ func TestCheck(t *testing.T) {
 
 func badPool(t *testing.T, db *testdb.DB) *pgxpool.Pool {
 	return db.Pool(t, func(c *pgxpool.Config) { c.ConnConfig.Database = "no_such_database" })
+}
+
+// A look takes any bound, and a step of measuring any number of tenants.
+func TestAnyNumber(t *testing.T) {
+	t.Parallel()
+	db := testdb.New(t, nil)
+	fill(t, db, 3)
+	s := sweeper.New(db.Pool(t), &sweeper.Options{UsageTenants: math.MaxInt})
+	for atMost, want := range map[int64]sweeper.Backlog{
+		math.MaxInt64: {Rows: 3}, 3: {Rows: 3}, 2: {Rows: 2, Capped: true}, 0: {Rows: 1, Capped: true}, math.MinInt64: {Rows: 1, Capped: true},
+	} {
+		b, err := s.Backlog(t.Context(), atMost)
+		if err != nil || b.Rows != want.Rows || b.Capped != want.Capped {
+			t.Errorf("at most %d: %+v, %v, want %+v", atMost, b, err, want)
+		}
+	}
+	if r, err := s.RunOnce(t.Context()); err != nil || r.End != sweeper.Drained || !r.Measured || r.Tenants != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
 }
