@@ -53,7 +53,8 @@ $$;
 --
 -- Called with a constant it is folded into a constant when a query is planned, so a limit costs nothing at run time.
 -- The value ceiling is the one number that an installer can set (tern data `value_bytes`, 256 to 262144); it is a
--- property of the installation, not a setting of a session. More would let the 256 gets of a call answer more than one jsonb holds. An unknown name answers NULL.
+-- property of the installation, not a setting of a session. More would let the 256 gets of a call answer more than one jsonb
+-- holds. An unknown name answers NULL.
 create or replace function queen.kv_limit_v1(p_name text) returns bigint
 language sql immutable parallel safe
 begin atomic

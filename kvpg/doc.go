@@ -19,7 +19,8 @@
 // Every operation is a function that takes the caller's handle and runs one statement on it: pgx.Tx, *pgx.Conn or
 // *pgxpool.Pool, or what [FromSQL] and [FromSQLTx] make of database/sql's. There is no client to make, nothing to close, no
 // goroutine, no retry and no log. An operation never commits: [RunTx], and [OnceTx] around [Once], are what begins a transaction,
-// tries it again where PostgreSQL asks for that, and commits it. It works in all of pgx's execution modes, and so behind PgBouncer (with a mode that suits it) as well.
+// tries it again where PostgreSQL asks for that, and commits it. It works in all of pgx's execution modes, and so behind PgBouncer
+// (with a mode that suits it) as well.
 //
 // The schema must be installed; [CheckSchema] at start-up says so, and every operation answers [ErrSchema] where it isn't.
 //

@@ -26,8 +26,7 @@ const (
 )
 
 // Get reads a key. ok is false when it is not there or has expired, and then the Entry holds the key alone; a stored JSON null
-// is there. It takes no lock, and costs the server what a hand-written
-// SELECT by primary key costs.
+// is there. It takes no lock, and costs the server what a hand-written SELECT by primary key costs.
 func Get(ctx context.Context, db DB, ns Namespace, key string) (entry Entry, ok bool, err error) {
 	if fault := checkNamespace(ns); fault != nil {
 		return Entry{}, false, fault

@@ -16,7 +16,8 @@ type Options struct {
 	StepTarget time.Duration
 
 	// StepTimeout ends a step on the server (statement_timeout) and halves the next batch. 5 s by default, at least 1 ms, and at
-	// most 24 days, which is PostgreSQL's own bound: what is outside is brought there. A connection that doesn't answer is given up two seconds later.
+	// most 24 days, which is PostgreSQL's own bound: what is outside is brought there. A connection that doesn't answer is given up
+	// two seconds later.
 	StepTimeout time.Duration
 
 	// FirstBatch, MinBatch and MaxBatch bound how many rows one step may delete: 1,000, 100 and 10,000 by default. None is

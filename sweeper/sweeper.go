@@ -22,8 +22,8 @@ func New(db DB, opts *Options) *Sweeper {
 }
 
 // Run sweeps and measures until ctx ends, and then returns nil, within Options.StopGrace. It gives no error back, but for
-// options that can't be meant: it logs them, tells them to Hooks.Error, and tries again after a pause, also when the server is gone for hours or the schema is
-// not there yet. Ask [Sweeper.Check] before, for what a person has to put right.
+// options that can't be meant: it logs them, tells them to Hooks.Error, and tries again after a pause, also when the server is gone for
+// hours or the schema is not there yet. Ask [Sweeper.Check] before, for what a person has to put right.
 func (s *Sweeper) Run(ctx context.Context) error {
 	if s.fault != nil {
 		return s.fault

@@ -64,8 +64,8 @@ const releaseTimeout = 5 * time.Second
 // Hold acquires the lease of key, runs fn while it renews the lease at about a third of ttl, and releases it when fn returns. When
 // somebody else has the lease, Hold returns a [*HeldError] at once; to wait, call it again later.
 //
-// fn's context is cancelled when ctx is (the lease is still renewed while fn winds up), and when the lease is lost: it was found to be over or another's, or no renewal
-// succeeded before it ran out. context.Cause then gives an error that is [kvpg.ErrLeaseLost] and tells the last failure. Hold waits
+// fn's context is cancelled when ctx is (the lease is still renewed while fn winds up), and when the lease is lost: it was found to be over
+// or another's, or no renewal succeeded before it ran out. context.Cause then gives an error that is [kvpg.ErrLeaseLost] and tells the last failure. Hold waits
 // for fn to return in every case, and nothing that it started outlives it.
 //
 // Hold returns fn's error. When the lease was lost, also if that shows only at the release, the result is kvpg.ErrLeaseLost as well, even
@@ -74,8 +74,8 @@ const releaseTimeout = 5 * time.Second
 // may stay taken, by nobody, until ttl has passed.
 //
 // db must be good for use from several goroutines, as a *pgxpool.Pool is and kvpg.FromSQL of a *sql.DB: it renews while fn works. A
-// transaction, in which the lease would be nobody's until it commits, is refused ([kvpg.ErrBadRequest]). The pool needs a connection to spare beside those that fn
-// holds: in a pool of one, or one that others have emptied, the renewals wait for fn, and fn's context is cancelled when ttl has passed.
+// transaction, in which the lease would be nobody's until it commits, is refused ([kvpg.ErrBadRequest]). The pool needs a connection
+// to spare beside those that fn holds: in a pool of one, or one that others have emptied, the renewals wait for fn, and fn's context is cancelled when ttl has passed.
 // A transaction of fn's that has called Guard makes renewals wait, so let it be shorter than two thirds of ttl.
 func Hold(ctx context.Context, db kvpg.DB, ns kvpg.Namespace, key string, ttl time.Duration,
 	fn func(ctx context.Context, l kvpg.Lease) error, opts *Options,

@@ -41,7 +41,8 @@ type Options struct {
 	// then what he wrote would be forgotten too. Who finds no place is as one without a quota, and the readings give an error.
 	MaxTenants int
 
-	// OnError is told of each reading that failed, in [Enforcer.Run], and of tenants who found no place, in [New] too. It must not block. By default nobody is told.
+	// OnError is told of each reading that failed, in [Enforcer.Run], and of tenants who found no place, in [New] too. It must not
+	// block. By default nobody is told.
 	OnError func(error)
 
 	// Now is time.Now by default. A test may say how late it is.
