@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 	all.outcomes = []outcome{{loose, f, judge([]figures{f}, f)}}
 	all.last = outcome{variant{name: lastName}, f, judge([]figures{f}, f)}
 	text := all.report()
-	for _, want := range []string{"| default, run 1 |", "| fillfactor 70 |", "fillfactor = 90", "CACHE 1000", "Keep the settings"} {
+	for _, want := range []string{"| default, run 1 |", "| fillfactor 70 |", "fillfactor = 100", "CACHE 1000", "Keep the settings"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)
 		}

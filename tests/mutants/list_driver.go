@@ -4,7 +4,7 @@ package main
 var driver = []mutant{
 	{
 		name: "an unknown commit is retried", file: "kvpg/errors.go", quick: true,
-		old: "if !errors.As(err, &pg) {\n\t\treturn false\n\t}", new: "if !errors.As(err, &pg) {\n\t\treturn err != nil\n\t}",
+		old: `return sqlstate.Any(err, func`, new: `return err != nil && !sqlstate.Any(err, func(string) bool { return true }) || sqlstate.Any(err, func`,
 		why:    "what PostgreSQL did not answer may have been committed",
 		killer: killer{"kvpg", "TestMapErrorLeavesOthersAlone"},
 	},
@@ -39,16 +39,40 @@ var driver = []mutant{
 		killer: killer{"tests/kvpg", "TestOnceFailureCannotBeCommitted"},
 	},
 	{
-		name: "abort with a context that has ended", file: "kvpg/once_call.go",
+		name: "abort with a context that has ended", file: "kvpg/rollback.go",
 		old: `context.WithTimeout(context.WithoutCancel(ctx), endTimeout)`, new: `context.WithTimeout(ctx, endTimeout)`,
 		why:    "the transaction is made uncommittable although the caller's context has ended",
 		killer: killer{"kvpg", "TestOnceFailureAbortsTheTransaction"},
 	},
 	{
 		name: "no rollback where the server can't be asked", file: "kvpg/once_call.go",
-		old: `_ = tx.Rollback(ctx) // the caller`, new: `_ = tx // the caller`,
+		old: `rollBack(ctx, tx) // the caller`, new: `_ = tx // the caller`,
 		why:    "an abort that did not come from the server has not aborted anything",
 		killer: killer{"tests/kvpg", "TestOnceFailureWithOpenRows"},
+	},
+	{
+		name: "a savepoint that can't be rolled back is left", file: "kvpg/rollback.go",
+		old: `_ = conn.Close(ctx)`, new: `_ = conn`,
+		why:    "what failed is never committed by the transaction around it",
+		killer: killer{"tests/once", "TestFailureWithOpenRowsInASavepoint"},
+	},
+	{
+		name: "a begin without an answer is left", file: "kvpg/once.go",
+		old: `if !isRaised(err) { // the marker`, new: `if false { // the marker`,
+		why:    "a marker whose answer was lost is never committed alone",
+		killer: killer{"tests/once", "TestLostAnswerOfBegin"},
+	},
+	{
+		name: "the first SQLSTATE alone", file: "kvpg/internal/sqlstate/sqlstate.go",
+		old: `slices.ContainsFunc(e.Unwrap(), func`, new: `slices.ContainsFunc(e.Unwrap()[:1], func`,
+		why:    "a serialization failure beside another error is retried",
+		killer: killer{"kvpg", "TestIsRetryableLooksAtAllErrors"},
+	},
+	{
+		name: "any errno is of the network", file: "kvpg/internal/network/network.go",
+		old: `return slices.Contains(ofConnections, e)`, new: `return slices.Contains(ofConnections, e) || true`,
+		why:    "a file that is not there is no lost connection",
+		killer: killer{"kvpg/internal/network", "TestIs"},
 	},
 	{
 		name: "a stored error replays as a result", file: "kvpg/once.go",

@@ -48,9 +48,15 @@ var transactions = []mutant{
 	},
 	{
 		name: "a rollback with an ended context", file: "kvpg/runtx.go",
-		old: "ctx, cancel := unended(ctx)\n\t\t\tdefer cancel()\n\t\t\t_ = tx.Rollback(ctx) // a connection", new: "_ = tx.Rollback(ctx) // a connection",
+		old: "ctx, cancel := unended(ctx)\n\t\t\tdefer cancel()\n\t\t\trollBack(ctx, tx)", new: "rollBack(ctx, tx)",
 		why:    "the transaction is rolled back although the caller's context has ended",
 		killer: killer{"kvpg", "TestRunTxRollsBackWithAContextThatLives"},
+	},
+	{
+		name: "RunTx in a transaction", file: "kvpg/runtx.go",
+		old: `_, open := db.(Tx); open {`, new: `_, open := db.(Tx); open && most < 0 {`,
+		why:    "in a transaction nil would not mean committed",
+		killer: killer{"kvpg", "TestRunTxRefusesATransaction"},
 	},
 	{
 		name: "COMMIT after the context's end", file: "kvpg/runtx.go",
