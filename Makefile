@@ -62,9 +62,10 @@ test-snippets: $(WITH_POSTGRES) ## run the examples of docs/other-languages.md i
 	cd tests && go build -buildvcs=false -o ../bin/run-snippets ./snippets
 	$(WITH_POSTGRES) -- bin/run-snippets
 
-bench: ## vary one factor at a time, functions and kvpg beside SQL by hand, into docs/benchmarks.md (half an hour, wants a quiet machine)
+bench: ## vary one factor at a time, functions and kvpg beside SQL by hand, into docs/benchmarks.md, and then bench-redis (half an hour, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-factors ./factors
 	bin/bench-factors -out docs/benchmarks.md -plots docs/plots
+	$(MAKE) bench-redis
 
 bench-sql: ## compare the functions with hand-written statements, and write docs/benchmarks.md (minutes, wants a quiet machine)
 	cd bench && go build -buildvcs=false -o ../bin/bench-sql ./sql
