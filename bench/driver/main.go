@@ -19,10 +19,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
+	"github.com/queenkv/queenkv/bench/internal/program"
 	"github.com/queenkv/queenkv/bench/internal/report"
 	"github.com/queenkv/queenkv/bench/internal/server"
 )
@@ -36,13 +35,7 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, parse())
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-driver:", err)
-		os.Exit(1)
-	}
+	program.Main("bench-driver", func(ctx context.Context) error { return run(ctx, parse()) })
 }
 
 func parse() options {
@@ -61,10 +54,8 @@ func parse() options {
 
 func run(ctx context.Context, o options) error {
 	page := report.Block{Path: o.out, Target: "bench-driver"}
-	if o.out != "" {
-		if err := page.Check(); err != nil {
-			return err
-		}
+	if err := page.Check(); err != nil {
+		return err
 	}
 	text := fmt.Sprintf("- %s, `go run ./driver -pairs %d -seconds %d -clients %d` in bench/\n- %s\n",
 		time.Now().UTC().Format(time.DateOnly), o.pairs, o.seconds, o.clients, report.Machine())
@@ -79,31 +70,19 @@ func run(ctx context.Context, o options) error {
 		text += table
 	}
 	fmt.Print(text)
-	if o.out != "" {
-		return page.Write(text)
-	}
-	return nil
+	return page.Write(text)
 }
 
 // on runs f on a cluster of its own, and puts the cluster's settings before what f tells.
 func on(ctx context.Context, fsync bool, f func(*server.Server) (string, error)) (text string, err error) {
-	bin, err := server.Binaries()
-	if err != nil {
-		return "", err
-	}
-	s, err := server.Start(ctx, bin, fsync)
-	if err != nil {
-		return "", err
-	}
-	defer func() {
-		if stopErr := s.Stop(); err == nil {
-			err = stopErr
+	err = server.With(ctx, fsync, func(s *server.Server) error {
+		settings, err := s.Settings(ctx)
+		if err != nil {
+			return err
 		}
-	}()
-	settings, err := s.Settings(ctx)
-	if err != nil {
-		return "", err
-	}
-	text, err = f(s)
-	return "\nPostgreSQL: " + settings + "\n" + text, err
+		text, err = f(s)
+		text = "\nPostgreSQL: " + settings + "\n" + text
+		return err
+	})
+	return text, err
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -52,12 +49,7 @@ func measureOnce(ctx context.Context, s *server.Server, o options) (string, erro
 	if err != nil {
 		return "", err
 	}
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return "", err
-	}
-	config.MaxConns = int32(o.clients)
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	pool, err := server.Pool(ctx, url, o.clients)
 	if err != nil {
 		return "", err
 	}
@@ -102,35 +94,11 @@ func throughput(ctx context.Context, s *server.Server, pool *pgxpool.Pool, run e
 	if err := s.Exec(ctx, `truncate queen.kv, bench.effect, bench.marker`, `checkpoint`); err != nil {
 		return 0, err
 	}
-	var done atomic.Int64
-	errs := make([]error, clients)
-	began := time.Now()
-	var group sync.WaitGroup
-	for client := range clients {
-		group.Go(func() {
-			for n := 0; time.Since(began) < length; n++ {
-				replayed, err := run(ctx, pool, strconv.Itoa(client)+"/"+strconv.Itoa(n))
-				if err == nil && replayed {
-					err = errors.New("a new key was taken")
-				}
-				if errs[client] = err; err != nil {
-					return
-				}
-				done.Add(1)
-			}
-		})
-	}
-	group.Wait()
-	took := time.Since(began)
-	if err := errors.Join(errs...); err != nil {
-		return 0, err
-	}
-	var rows int64
-	if err := s.Conn.QueryRow(ctx, `select count(*) from bench.effect`).Scan(&rows); err != nil {
-		return 0, err
-	}
-	if rows != done.Load() {
-		return 0, fmt.Errorf("%d transactions left %d effects", done.Load(), rows)
-	}
-	return float64(done.Load()) / took.Seconds(), nil
+	return effect.Rate(ctx, s.Conn, clients, length, func(ctx context.Context, key string) error {
+		replayed, err := run(ctx, pool, key)
+		if err == nil && replayed {
+			err = errors.New("a new key was taken")
+		}
+		return err
+	})
 }

@@ -19,9 +19,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"github.com/queenkv/queenkv/bench/internal/program"
 	"github.com/queenkv/queenkv/bench/internal/report"
 	"github.com/queenkv/queenkv/bench/internal/server"
 )
@@ -32,13 +31,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench-factors:", err)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err = run(ctx, size)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-factors:", err)
-		os.Exit(1)
-	}
+	program.Main("bench-factors", func(ctx context.Context) error { return run(ctx, size) })
 }
 
 func parse(args []string) (sizes, error) {
@@ -56,42 +49,26 @@ func parse(args []string) (sizes, error) {
 	return s, s.check()
 }
 
-func run(ctx context.Context, size sizes) (err error) {
+func run(ctx context.Context, size sizes) error {
 	page := report.Block{Path: size.out, Target: "bench"}
-	if size.out != "" {
-		if err := page.Check(); err != nil {
+	if err := page.Check(); err != nil {
+		return err
+	}
+	return server.With(ctx, true, func(s *server.Server) error {
+		b := &bench{server: s, size: size}
+		head, err := b.about(ctx)
+		if err != nil {
 			return err
 		}
-	}
-	bin, err := server.Binaries()
-	if err != nil {
-		return err
-	}
-	s, err := server.Start(ctx, bin, true)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := s.Stop(); err == nil {
-			err = stopErr
+		fmt.Print(head)
+		lines, err := b.measure(ctx)
+		if err != nil {
+			return err
 		}
-	}()
-	b := &bench{server: s, size: size}
-	head, err := b.about(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Print(head)
-	lines, err := b.measure(ctx)
-	if err != nil {
-		return err
-	}
-	images, err := draw(size, lines)
-	if err != nil {
-		return err
-	}
-	if size.out != "" {
+		images, err := draw(size, lines)
+		if err != nil {
+			return err
+		}
 		return page.Write(head + b.duration() + images + tables(lines))
-	}
-	return nil
+	})
 }

@@ -14,11 +14,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"regexp"
-	"syscall"
 	"time"
 
+	"github.com/queenkv/queenkv/bench/internal/program"
 	"github.com/queenkv/queenkv/bench/internal/report"
 	"github.com/queenkv/queenkv/bench/internal/server"
 )
@@ -31,16 +30,10 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *out, *only)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-instructions:", err)
-		os.Exit(1)
-	}
+	program.Main("bench-instructions", func(ctx context.Context) error { return run(ctx, *out, *only) })
 }
 
-func run(ctx context.Context, out, only string) (err error) {
+func run(ctx context.Context, out, only string) error {
 	wanted, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("-only: %w", err)
@@ -54,40 +47,26 @@ func run(ctx context.Context, out, only string) (err error) {
 			return err
 		}
 	}
-	bin, err := server.Binaries()
-	if err != nil {
-		return err
-	}
-	s, err := server.Start(ctx, bin, false)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := s.Stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	c, err := newCounter(ctx, s)
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("- %s, `go run ./instructions` in bench/, PostgreSQL %s\n%s", time.Now().UTC().Format(time.DateOnly), c.version, head)
-	fmt.Print(text)
-	for _, l := range lines {
-		if !wanted.MatchString(l.title) {
-			continue
-		}
-		row, err := l.row(ctx, c)
+	return server.With(ctx, false, func(s *server.Server) error {
+		c, err := newCounter(ctx, s)
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.title, err)
+			return err
 		}
-		fmt.Print(row)
-		text += row
-	}
-	if out != "" {
+		text := fmt.Sprintf("- %s, `go run ./instructions` in bench/, PostgreSQL %s\n%s", time.Now().UTC().Format(time.DateOnly), c.version, head)
+		fmt.Print(text)
+		for _, l := range lines {
+			if !wanted.MatchString(l.title) {
+				continue
+			}
+			row, err := l.row(ctx, c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", l.title, err)
+			}
+			fmt.Print(row)
+			text += row
+		}
 		return page.Write(text)
-	}
-	return nil
+	})
 }
 
 const head = `

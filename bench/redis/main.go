@@ -18,12 +18,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/queenkv/queenkv/bench/internal/program"
 	"github.com/queenkv/queenkv/bench/internal/report"
 )
 
@@ -42,13 +41,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench-redis:", err)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err = run(ctx, o)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-redis:", err)
-		os.Exit(1)
-	}
+	program.Main("bench-redis", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func parse(args []string) (o options, err error) {
@@ -84,10 +77,8 @@ func parse(args []string) (o options, err error) {
 
 func run(ctx context.Context, o options) error {
 	page := report.Block{Path: o.out, Target: "bench-redis"}
-	if o.out != "" {
-		if err := page.Check(); err != nil {
-			return err
-		}
+	if err := page.Check(); err != nil {
+		return err
 	}
 	text := fmt.Sprintf("- %s, `go run ./redis -rounds %d -seconds %d -clients %d -kills %d` in bench/\n- %s\n",
 		time.Now().UTC().Format(time.DateOnly), o.rounds, o.seconds, o.clients, o.kills, report.Machine())
@@ -101,10 +92,7 @@ func run(ctx context.Context, o options) error {
 		text += figures
 	}
 	fmt.Print(text)
-	if o.out != "" {
-		return page.Write(text)
-	}
-	return nil
+	return page.Write(text)
 }
 
 func measure(ctx context.Context, redisPath string, o options) (text string, err error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/queenkv/queenkv/bench/internal/effect"
 	"github.com/queenkv/queenkv/kvpg"
 )
 
@@ -63,7 +64,7 @@ func effectFirst(ctx context.Context, s stores, key string, between func()) erro
 // together writes the marker, then the effect, then the result into the marker, and commits them at once.
 func together(ctx context.Context, s stores, key string, between func()) error {
 	_, err := kvpg.OnceTx(ctx, s.pool, messages, key, retention, func(ctx context.Context, tx pgx.Tx) ([]byte, error) {
-		if err := effect(ctx, tx, key); err != nil {
+		if err := effect.Insert(ctx, tx, key); err != nil {
 			return nil, err
 		}
 		between()
@@ -74,11 +75,6 @@ func together(ctx context.Context, s stores, key string, between func()) error {
 
 // alone is the effect without any marker.
 func alone(ctx context.Context, s stores, key string, _ func()) error {
-	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return effect(ctx, tx, key) })
-}
-
-// effect writes a row that nothing keeps from being there twice.
-func effect(ctx context.Context, tx pgx.Tx, key string) error {
-	_, err := tx.Exec(ctx, `insert into bench.effect (key, cents) values ($1, $2)`, key, 1250)
+	_, err := effect.Alone(ctx, s.pool, key)
 	return err
 }

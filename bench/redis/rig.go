@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
+	"github.com/queenkv/queenkv/bench/internal/effect"
 	"github.com/queenkv/queenkv/bench/internal/server"
 )
 
@@ -40,20 +39,10 @@ func newRig(ctx context.Context, redisPath string, clients int) (r *rig, err err
 		return r, err
 	}
 	r.stores.redis = r.redis.client
-	if r.stores.pool, err = newPool(ctx, r.url, clients); err != nil {
+	if r.stores.pool, err = server.Pool(ctx, r.url, clients); err != nil {
 		return r, err
 	}
-	return r, r.postgres.Exec(ctx,
-		`create table bench.effect (id bigint generated always as identity primary key, key text not null, cents bigint not null)`)
-}
-
-func newPool(ctx context.Context, url string, clients int) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, err
-	}
-	config.MaxConns = int32(clients)
-	return pgxpool.NewWithConfig(ctx, config)
+	return r, r.postgres.Exec(ctx, effect.Tables...)
 }
 
 func (r *rig) stop() (err error) {

@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/queenkv/queenkv/bench/internal/effect"
 	"github.com/queenkv/queenkv/bench/internal/report"
 )
 
@@ -71,32 +68,11 @@ func (r *rig) throughput(ctx context.Context, s side, clients int, length time.D
 	if err := r.clear(ctx); err != nil {
 		return 0, err
 	}
-	var done atomic.Int64
-	errs := make([]error, clients)
-	began := time.Now()
-	var group sync.WaitGroup
-	for client := range clients {
-		group.Go(func() {
-			for n := 0; time.Since(began) < length; n++ {
-				key := strconv.Itoa(client) + "/" + strconv.Itoa(n)
-				if errs[client] = s.handle(ctx, r.stores, key, func() {}); errs[client] != nil {
-					return
-				}
-				done.Add(1)
-			}
-		})
-	}
-	group.Wait()
-	took := time.Since(began)
-	if err := errors.Join(errs...); err != nil {
+	rate, err := effect.Rate(ctx, r.postgres.Conn, clients, length, func(ctx context.Context, key string) error {
+		return s.handle(ctx, r.stores, key, func() {})
+	})
+	if err != nil {
 		return 0, fmt.Errorf("%s: %w", s.title, err)
 	}
-	var rows int64
-	if err := r.postgres.Conn.QueryRow(ctx, `select count(*) from bench.effect`).Scan(&rows); err != nil {
-		return 0, err
-	}
-	if rows != done.Load() {
-		return 0, fmt.Errorf("%s: %d messages left %d effects", s.title, done.Load(), rows)
-	}
-	return float64(rows) / took.Seconds(), nil
+	return rate, nil
 }

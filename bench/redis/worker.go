@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/queenkv/queenkv/bench/internal/server"
 )
 
 // The program is a worker when these say so: only a process can be killed.
@@ -48,7 +50,7 @@ func work(ctx context.Context, in io.Reader, out io.Writer) error {
 	if at < 0 || err != nil {
 		return errors.New("no such order, or no number of clients")
 	}
-	pool, err := newPool(ctx, os.Getenv(workerURL), clients)
+	pool, err := server.Pool(ctx, os.Getenv(workerURL), clients)
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"github.com/queenkv/queenkv/bench/internal/program"
 	"github.com/queenkv/queenkv/bench/internal/report"
 	"github.com/queenkv/queenkv/bench/internal/server"
 )
@@ -33,13 +32,7 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *out, *plots)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
-	}
+	program.Main("soak", func(ctx context.Context) error { return run(ctx, *out, *plots) })
 }
 
 func run(ctx context.Context, out, plots string) error {
@@ -48,10 +41,8 @@ func run(ctx context.Context, out, plots string) error {
 		return err
 	}
 	page := report.Block{Path: out, Target: "soak"}
-	if out != "" {
-		if err := page.Check(); err != nil {
-			return err
-		}
+	if err := page.Check(); err != nil {
+		return err
 	}
 	bin, err := server.Binaries()
 	if err != nil {
@@ -76,8 +67,5 @@ func run(ctx context.Context, out, plots string) error {
 		}
 	}
 	fmt.Print("\n" + text)
-	if out != "" {
-		return page.Write(text)
-	}
-	return nil
+	return page.Write(text)
 }

@@ -27,11 +27,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/queenkv/queenkv/bench/internal/program"
 	"github.com/queenkv/queenkv/bench/internal/report"
 )
 
@@ -46,13 +45,7 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, parse())
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-sql:", err)
-		os.Exit(1)
-	}
+	program.Main("bench-sql", func(ctx context.Context) error { return run(ctx, parse()) })
 }
 
 func parse() options {
@@ -108,10 +101,7 @@ func run(ctx context.Context, o options) (err error) {
 		fmt.Print(r.row())
 		text += r.row()
 	}
-	if o.out != "" {
-		return page(o).Write(text)
-	}
-	return nil
+	return page(o).Write(text)
 }
 
 // page is where the table goes.

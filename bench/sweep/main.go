@@ -19,13 +19,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/queenkv/queenkv/bench/internal/program"
 	"github.com/queenkv/queenkv/bench/internal/report"
 	"github.com/queenkv/queenkv/bench/internal/server"
 )
@@ -41,16 +40,10 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *sweeper, *out)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-sweep:", err)
-		os.Exit(1)
-	}
+	program.Main("bench-sweep", func(ctx context.Context) error { return run(ctx, *sweeper, *out) })
 }
 
-func run(ctx context.Context, sweeper, out string) (err error) {
+func run(ctx context.Context, sweeper, out string) error {
 	size, err := readSizes()
 	if err != nil {
 		return err
@@ -59,36 +52,20 @@ func run(ctx context.Context, sweeper, out string) (err error) {
 		return fmt.Errorf("%w: make kv-sweeper builds it, and -sweeper names it", err)
 	}
 	page := report.Block{Path: out, Target: "bench-sweep"}
-	if out != "" {
-		if err := page.Check(); err != nil {
+	if err := page.Check(); err != nil {
+		return err
+	}
+	return server.With(ctx, false, func(s *server.Server) error {
+		b := &bench{server: s, sizes: size, sweeper: sweeper}
+		if out != "" {
+			b.plots = filepath.Join(filepath.Dir(out), "plots")
+		}
+		text, err := b.measure(ctx)
+		if err != nil {
 			return err
 		}
-	}
-	bin, err := server.Binaries()
-	if err != nil {
-		return err
-	}
-	s, err := server.Start(ctx, bin, false)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := s.Stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	b := &bench{server: s, sizes: size, sweeper: sweeper}
-	if out != "" {
-		b.plots = filepath.Join(filepath.Dir(out), "plots")
-	}
-	text, err := b.measure(ctx)
-	if err != nil {
-		return err
-	}
-	if out != "" {
 		return page.Write(text)
-	}
-	return nil
+	})
 }
 
 // measure runs everything, and prints each part when it is there.

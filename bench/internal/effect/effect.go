@@ -31,7 +31,7 @@ type Run func(ctx context.Context, db Beginner, key string) (replayed bool, err 
 
 // Alone inserts the row, whether or not the key was seen.
 func Alone(ctx context.Context, db Beginner, key string) (bool, error) {
-	return false, pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return insert(ctx, tx, key) })
+	return false, pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { return Insert(ctx, tx, key) })
 }
 
 // Marked is the usual idempotency table: claim the key, insert the row, store the answer. A duplicate finds the key taken, after it
@@ -48,7 +48,7 @@ func Marked(ctx context.Context, db Beginner, key string) (replayed bool, err er
 			var answer []byte
 			return tx.QueryRow(ctx, `select result from bench.marker where key = $1 and expires_at > now()`, key).Scan(&answer)
 		}
-		if err := insert(ctx, tx, key); err != nil {
+		if err := Insert(ctx, tx, key); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `update bench.marker set result = $2 where key = $1`, key, []byte("booked"))
@@ -61,7 +61,7 @@ func Marked(ctx context.Context, db Beginner, key string) (replayed bool, err er
 func Once(ctx context.Context, db Beginner, key string) (replayed bool, err error) {
 	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 		r, err := kvpg.Once(ctx, tx, Markers, key, 5*time.Hour, func(ctx context.Context) ([]byte, error) {
-			return []byte("booked"), insert(ctx, tx, key)
+			return []byte("booked"), Insert(ctx, tx, key)
 		}, nil)
 		if err == nil && string(r.Result) != "booked" {
 			err = errors.New("Once gave another answer than the first one")
@@ -72,7 +72,8 @@ func Once(ctx context.Context, db Beginner, key string) (replayed bool, err erro
 	return replayed, err
 }
 
-func insert(ctx context.Context, tx pgx.Tx, key string) error {
+// Insert writes the row, which nothing keeps from being there twice.
+func Insert(ctx context.Context, tx pgx.Tx, key string) error {
 	_, err := tx.Exec(ctx, `insert into bench.effect (key, cents) values ($1, $2)`, key, 1250)
 	return err
 }

@@ -28,7 +28,7 @@ func Machine() string {
 	return text + ", load average before the run " + one
 }
 
-// A Block is the part of a page that make target Target writes.
+// A Block is the part of a page that make target Target writes. Without a Path there is no page: nothing is checked or written.
 type Block struct{ Path, Target string }
 
 func (b Block) begin() string {
@@ -39,12 +39,18 @@ func (b Block) end() string { return "<!-- " + b.Target + ": end -->\n" }
 
 // Check fails early, before minutes of measuring, where the page has no markers.
 func (b Block) Check() error {
+	if b.Path == "" {
+		return nil
+	}
 	_, _, err := b.outside()
 	return err
 }
 
 // Write replaces what stands between the markers.
 func (b Block) Write(text string) error {
+	if b.Path == "" {
+		return nil
+	}
 	head, tail, err := b.outside()
 	if err != nil {
 		return err

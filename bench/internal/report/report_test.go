@@ -44,3 +44,14 @@ func TestBlock(t *testing.T) {
 		t.Error("a file without markers is accepted")
 	}
 }
+
+// Without a path there is no page, and a program prints what it has measured.
+func TestBlockWithoutAPath(t *testing.T) {
+	b := Block{Target: "t"}
+	if err := b.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := b.Write("text"); err != nil {
+		t.Error(err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/queenkv/queenkv"
 	"github.com/queenkv/queenkv/tests/cluster"
@@ -43,6 +44,24 @@ func Start(ctx context.Context, bin cluster.Binaries, fsync bool) (*Server, erro
 	return s, nil
 }
 
+// With starts a cluster of Binaries for the time of f.
+func With(ctx context.Context, fsync bool, f func(s *Server) error) (err error) {
+	bin, err := Binaries()
+	if err != nil {
+		return err
+	}
+	s, err := Start(ctx, bin, fsync)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := s.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	return f(s)
+}
+
 // Install puts the schema into a new cluster, and an empty schema named bench. After an error the cluster is still the caller's to stop.
 func Install(ctx context.Context, c *cluster.Cluster) (*Server, error) {
 	conn, err := pgx.Connect(ctx, c.URL())
@@ -63,6 +82,16 @@ func Install(ctx context.Context, c *cluster.Cluster) (*Server, error) {
 func (s *Server) Stop() error {
 	_ = s.Conn.Close(context.Background()) // the server ends anyway
 	return s.Cluster.Stop()
+}
+
+// Pool has at most so many connections.
+func Pool(ctx context.Context, url string, most int) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = int32(most)
+	return pgxpool.NewWithConfig(ctx, config)
 }
 
 // Exec runs statements, each in a transaction of its own.
