@@ -56,7 +56,7 @@ func TestProcess(t *testing.T) {
 		return path
 	}
 	const half = `echo "time=0 level=INFO msg=swept deleted=30 drained=false" >&2` + "\n"
-	p, err := startSweeper(t.Context(), program(`trap 'kill $child; exit 0' TERM; sleep 60 & child=$!`+"\n"+half+half+"wait"), "", 60)
+	p, err := startSweeper(t.Context(), program(`trap 'kill $child; exit 0' TERM; sleep 60 2>&- & child=$!`+"\n"+half+half+"wait"), "", 60)
 	if err != nil {
 		t.Fatal(err)
 	}
