@@ -60,7 +60,7 @@ func (t *fakeTx) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 		rows, _ := strconv.Atoi(args[0].(string))
 		t.db.calls = append(t.db.calls, fmt.Sprintf("expire %d %s", rows, args[1]))
 		answer, took, err := t.db.expire(rows, args[1].(string))
-		t.db.clock.now = t.db.clock.now.Add(took)
+		t.db.clock.advance(took)
 		return row{[]any{answer}, err}
 	case strings.Contains(sql, "kv_usage_step_v1"):
 		t.db.calls = append(t.db.calls, fmt.Sprintf("usage %s", args[1]))
@@ -96,7 +96,7 @@ func (r row) Scan(dest ...any) error {
 	return nil
 }
 
-// fakeClock moves when somebody sleeps, and ends a test's loop when its time is over.
+// fakeClock moves when somebody sleeps or a step takes time, and ends a test's loop when its time is over.
 type fakeClock struct {
 	now    time.Time
 	slept  []time.Duration
@@ -112,6 +112,10 @@ func (c *fakeClock) Now() time.Time { return c.now }
 
 func (c *fakeClock) Sleep(_ context.Context, d time.Duration) {
 	c.slept = append(c.slept, d)
+	c.advance(d)
+}
+
+func (c *fakeClock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 	if c.cancel != nil && !c.now.Before(c.until) {
 		c.cancel()
@@ -125,6 +129,11 @@ func stepJSON(deleted int, done bool, next string) string {
 		from = strconv.Quote(next)
 	}
 	return fmt.Sprintf(`{"deleted": %d, "done": %t, "nextFrom": %s, "unpruned": 0, "unprunedCapped": false, "lagMs": 0}`, deleted, done, from)
+}
+
+// laggingJSON is an answer in the middle of a pass, which has left rows.
+func laggingJSON(lag time.Duration) string {
+	return fmt.Sprintf(`{"deleted": 1000, "done": false, "nextFrom": "A", "unpruned": 9, "unprunedCapped": true, "lagMs": %d}`, lag.Milliseconds())
 }
 
 const measuredJSON = `{"tenants": 1, "sampled": 0, "busy": 0, "done": true, "nextAfter": null}`

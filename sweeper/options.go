@@ -24,6 +24,12 @@ type Options struct {
 	// above 1,000,000, MinBatch not above MaxBatch, and FirstBatch is between them: what is outside is brought there.
 	FirstBatch, MinBatch, MaxBatch int
 
+	// DutyCycle is the greatest share of its time that Run spends deleting: 0.25 by default, from 0.01 to 1, which is never to rest; what
+	// is outside is brought there. While there is a backlog Run deletes for half a second, and rests for as long as makes up for
+	// it, for MaxIdle at most: few long rests are easier on others than many short ones. It does not rest when what was left before
+	// the last rest has only become older since: it would stay behind. RunOnce never rests.
+	DutyCycle float64
+
 	// MinIdle and MaxIdle are the pauses of Run when nothing is left to delete: the first, doubled each time up to the
 	// last, and shortened at random by up to half. 1 s and 30 s by default.
 	MinIdle, MaxIdle time.Duration
@@ -79,6 +85,7 @@ func withDefaults(opts *Options) Options {
 	o.MaxBatch = min(or(o.MaxBatch, 10_000), maxBatch)
 	o.MinBatch = min(or(o.MinBatch, 100), o.MaxBatch)
 	o.FirstBatch = min(max(or(o.FirstBatch, 1000), o.MinBatch), o.MaxBatch)
+	o.DutyCycle = min(max(or(o.DutyCycle, 0.25), 0.01), 1)
 	o.MaxIdle = or(o.MaxIdle, 30*time.Second)
 	o.MinIdle = min(or(o.MinIdle, time.Second), o.MaxIdle)
 	o.MaxRetry = or(o.MaxRetry, 30*time.Second)
@@ -109,7 +116,7 @@ const maxBatch = 1_000_000
 const maxTimeout = math.MaxInt32 * time.Millisecond
 
 // or is v where it says something, else the default.
-func or[T int | time.Duration](v, otherwise T) T {
+func or[T int | float64 | time.Duration](v, otherwise T) T {
 	if v <= 0 {
 		return otherwise
 	}
@@ -131,6 +138,7 @@ func (o *Options) fault() error {
 		{"FirstBatch", o.FirstBatch, o.FirstBatch < 0},
 		{"MinBatch", o.MinBatch, o.MinBatch < 0},
 		{"MaxBatch", o.MaxBatch, o.MaxBatch < 0},
+		{"DutyCycle", o.DutyCycle, !(o.DutyCycle >= 0)}, // NaN too
 		{"MinIdle", o.MinIdle, o.MinIdle < 0},
 		{"MaxIdle", o.MaxIdle, o.MaxIdle < 0},
 		{"MinRetry", o.MinRetry, o.MinRetry < 0},

@@ -13,7 +13,7 @@ func TestOptionsBelowZero(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"StepTarget": {StepTarget: -1}, "StepTimeout": {StepTimeout: -1},
 		"FirstBatch": {FirstBatch: -1}, "MinBatch": {MinBatch: -1}, "MaxBatch": {MaxBatch: -1},
-		"MinIdle": {MinIdle: -1}, "MaxIdle": {MaxIdle: -1}, "MinRetry": {MinRetry: -1}, "MaxRetry": {MaxRetry: -1},
+		"DutyCycle": {DutyCycle: -1}, "MinIdle": {MinIdle: -1}, "MaxIdle": {MaxIdle: -1}, "MinRetry": {MinRetry: -1}, "MaxRetry": {MaxRetry: -1},
 		"UsageTenants": {UsageTenants: -1}, "MaxTime": {MaxTime: -1}, "MaxRows": {MaxRows: -1},
 	} {
 		d := &fakeDB{}
@@ -33,6 +33,18 @@ func TestOptionsBelowZero(t *testing.T) {
 	}
 }
 
+func TestOptionsDutyCycle(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[float64]float64{0: 0.25, 0.001: 0.01, 0.5: 0.5, 1: 1, 7: 1} {
+		if got := withDefaults(&Options{DutyCycle: given}).DutyCycle; got != want {
+			t.Errorf("%v is taken for %v, want %v", given, got, want)
+		}
+	}
+	if err := without(&fakeDB{}, Options{DutyCycle: math.NaN()}).Run(t.Context()); ClassOf(err) != Config {
+		t.Errorf("not a number: %v", err)
+	}
+}
+
 // Below zero these have a meaning, and the longest times and greatest numbers there are do no harm.
 func TestOptionsAtTheirEnds(t *testing.T) {
 	t.Parallel()
@@ -41,7 +53,7 @@ func TestOptionsAtTheirEnds(t *testing.T) {
 		"below zero": {UsageEvery: -1, Retries: -1, StopGrace: -1},
 		"greatest": {
 			StepTarget: forever, StepTimeout: forever, FirstBatch: math.MaxInt, MinBatch: math.MaxInt, MaxBatch: math.MaxInt,
-			MinIdle: forever, MaxIdle: forever, MinRetry: forever, MaxRetry: forever, UsageEvery: forever, UsageTenants: math.MaxInt,
+			DutyCycle: math.Inf(1), MinIdle: forever, MaxIdle: forever, MinRetry: forever, MaxRetry: forever, UsageEvery: forever, UsageTenants: math.MaxInt,
 			MaxTime: forever, MaxRows: math.MaxInt64, Retries: math.MaxInt, StopGrace: forever,
 		},
 	} {

@@ -63,3 +63,29 @@ func TestBackoff(t *testing.T) {
 		}
 	}
 }
+
+// A drain that begins with older rows than the one before it ended with has not fallen behind.
+func TestDutyForgetsADrain(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	d := duty{cycle: 0.25, most: time.Minute}
+	for _, c := range []struct {
+		add, lag, want time.Duration // lag 0: drained
+	}{
+		{500 * ms, 2000 * ms, 1500 * ms}, {500 * ms, 1000 * ms, 1500 * ms}, // it shrinks
+		{400 * ms, 0, 1200 * ms},         // drained
+		{600 * ms, 5000 * ms, 1800 * ms}, // the next one
+		{600 * ms, 5000 * ms, 0},         // it has not shrunk
+	} {
+		d.add(c.add)
+		var got time.Duration
+		if c.lag > 0 {
+			got = d.between(c.lag)
+		} else {
+			got = d.drained(time.Second)
+		}
+		if got != c.want {
+			t.Errorf("%s at work, %s behind: a pause of %s, want %s", c.add, c.lag, got, c.want)
+		}
+	}
+}

@@ -123,6 +123,60 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
+// However Run is kept busy, it spends no more than its share of the time on it; but it rests only where that can be afforded.
+func TestRunDutyCycle(t *testing.T) {
+	t.Parallel()
+	const second, ms = time.Second, time.Millisecond
+	for _, c := range []struct {
+		name        string
+		cycle       float64
+		step        time.Duration
+		answer      func(now time.Duration) (string, error) // now counts from the beginning
+		least, most float64                                 // of the time in steps
+	}{
+		{"a backlog that shrinks", 0, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(time.Hour - now), nil }, 0.24, 0.26},
+		{"half of the time", 0.5, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(time.Hour - now), nil }, 0.49, 0.51},
+		{"never rests", 1, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(time.Hour - now), nil }, 1, 1},
+		{"a backlog that ages as time goes by", 0, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(now), nil }, 0.97, 1},
+		{"a backlog as old as before", 0, 20 * ms, func(time.Duration) (string, error) { return laggingJSON(second), nil }, 0.97, 1},
+		{"drained after a long look", 0, 4 * second, func(time.Duration) (string, error) { return stepJSON(10, true, ""), nil }, 0.23, 0.26},
+		{"timeouts", 0, 5 * second, func(time.Duration) (string, error) {
+			return "", pgError("57014", "canceling statement due to statement timeout")
+		}, 0.23, 0.26},
+		{"no longer than the longest pause", 0.01, 4 * second, func(time.Duration) (string, error) { return stepJSON(10, true, ""), nil }, 0.11, 0.13}, // 4 s of 34
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := &fakeDB{clock: newFakeClock()}
+			began := d.clock.now
+			var worked time.Duration
+			d.expire = func(int, string) (string, time.Duration, error) {
+				answer, err := c.answer(d.clock.now.Sub(began))
+				worked += c.step
+				return answer, c.step, err
+			}
+			runFor(t, without(d, Options{UsageEvery: -1, DutyCycle: c.cycle, MaxRetry: time.Second}), d, 10*time.Minute)
+			if share := worked.Seconds() / d.clock.now.Sub(began).Seconds(); share < c.least || share > c.most {
+				t.Errorf("in steps for %.3f of the time, want from %v to %v", share, c.least, c.most)
+			}
+		})
+	}
+}
+
+// Rests are few and long: half a second of steps, and then three times as long.
+func TestRunRestsAfterBursts(t *testing.T) {
+	t.Parallel()
+	d := &fakeDB{clock: newFakeClock()}
+	began := d.clock.now
+	d.expire = func(int, string) (string, time.Duration, error) {
+		return laggingJSON(time.Hour - d.clock.now.Sub(began)), 20 * time.Millisecond, nil
+	}
+	runFor(t, without(d, Options{UsageEvery: -1}), d, 5*time.Second)
+	if want := []time.Duration{1500, 1500, 1500}; !slices.Equal(milliseconds(d.clock.slept), want) || d.expired() != 3*25 {
+		t.Errorf("rests %v after %d steps, want %v ms after 75 steps of 20 ms", d.clock.slept, d.expired(), want)
+	}
+}
+
 func milliseconds(all []time.Duration) (s []time.Duration) {
 	for _, d := range all {
 		s = append(s, d/time.Millisecond)

@@ -30,6 +30,7 @@ func (s *Sweeper) Run(ctx context.Context) error {
 	}
 	now := s.opts.Clock.Now()
 	expiry, usage := &expiryTask{run: s.newPass()}, &usageTask{sweeper: s, fault: s.retry()}
+	expiry.duty = duty{cycle: s.opts.DutyCycle, most: s.opts.MaxIdle}
 	expiry.idle = backoff{least: s.opts.MinIdle, most: s.opts.MaxIdle, random: s.random}
 	tasks := []*scheduled{{at: now, turn: expiry.turn}}
 	if s.opts.UsageEvery > 0 {
@@ -60,22 +61,30 @@ type scheduled struct {
 
 type expiryTask struct {
 	run  *pass
+	duty duty
 	idle backoff
 }
 
 func (t *expiryTask) turn(ctx context.Context) time.Duration {
+	began := t.run.sweeper.opts.Clock.Now()
 	step, err := t.run.step(ctx, 0)
 	if err != nil {
-		return t.run.fault.next()
+		pause := t.run.fault.next()
+		if ClassOf(err) == Timeout { // the server was at work until then
+			t.duty.add(t.run.sweeper.opts.Clock.Now().Sub(began))
+			pause = max(pause, t.duty.rest())
+		}
+		return pause
 	}
 	t.run.fault.reset()
+	t.duty.add(step.Took)
 	if step.Deleted > 0 {
 		t.idle.reset()
 	}
 	if !t.run.drained {
-		return 0
+		return t.duty.between(step.Lag)
 	}
-	return t.idle.next()
+	return t.duty.drained(t.idle.next())
 }
 
 type usageTask struct {

@@ -17,6 +17,7 @@ type runCommand struct {
 	pace
 	Listen     string        `default:"127.0.0.1:9464" placeholder:"ADDRESS" help:"Where /metrics, /healthz and /readyz answer; \"none\" for nowhere. They need no password, and show tenants' ids."`
 	StartWait  time.Duration `default:"30s" help:"How long a server that doesn't answer is waited for at the start."`
+	DutyCycle  float64       `default:"0.25" help:"The greatest share of its time that it spends deleting, from 0.01 to 1; 1 never rests."`
 	MinIdle    time.Duration `default:"1s" help:"The first pause when nothing is left to delete."`
 	MaxIdle    time.Duration `default:"30s" help:"The longest one."`
 	MinRetry   time.Duration `default:"250ms" help:"The first pause after an error."`
@@ -31,6 +32,9 @@ type runCommand struct {
 
 // Validate is called by kong.
 func (c *runCommand) Validate() error {
+	if !(c.DutyCycle >= 0.01 && c.DutyCycle <= 1) { // NaN too
+		return usage("--duty-cycle must be from 0.01 to 1")
+	}
 	if c.MinIdle <= 0 || c.MaxIdle < c.MinIdle || c.MinRetry <= 0 || c.MaxRetry < c.MinRetry {
 		return usage("--min-idle and --min-retry must be above 0, and not above --max-idle and --max-retry")
 	}
@@ -63,6 +67,7 @@ func (c *runCommand) Run(ctx context.Context, s streams) error {
 	h := newHealth(c.Stale, c.StepTimeout+c.MaxIdle+c.MaxRetry)
 
 	opts := c.options()
+	opts.DutyCycle = c.DutyCycle
 	opts.MinIdle, opts.MaxIdle, opts.MinRetry, opts.MaxRetry = c.MinIdle, c.MaxIdle, c.MinRetry, c.MaxRetry
 	opts.UsageEvery, opts.StopGrace = orNever(c.UsageEvery), orNever(c.StopGrace)
 	opts.Logger = log

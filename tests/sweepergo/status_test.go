@@ -66,7 +66,8 @@ func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{
 		"", "sweep", "once --no-such-flag", "once --max-rows -1", "once --max-rows many", "once --min-batch 0", "once --max-batch 2000000",
-		"once --first-batch 5", "once --step-timeout 0s", "run --stale 10s", "run --min-idle 1m", "run --log-format xml", "run --log-level loud",
+		"once --first-batch 5", "once --step-timeout 0s", "run --stale 10s", "run --min-idle 1m", "run --duty-cycle 0", "run --duty-cycle 1.1", "run --duty-cycle NaN",
+		"run --log-format xml", "run --log-level loud",
 		"doctor --timeout 0s", "quota", "quota set", "quota set 7c3f1c52 --max-rows 1", "quota set 7c3f1c52-51a8-4c0e-9d0b-9f3f0e5b1a77",
 		"quota set 7c3f1c52-51a8-4c0e-9d0b-9f3f0e5b1a77 --max-rows=-1", "schema", "schema print --value-bytes 3",
 	} {
