@@ -2356,6 +2356,7 @@ comment on function queen.kv_expire_guess_v1(smallint[], timestamptz, timestampt
 -- It walks each shard's range of the index from p_from, in index order, as far as the shard's share of the budget and a
 -- little more (three standard deviations, since keys fall into shards at random), and locks nothing. Result:
 --   before   the window is p_from <= expires_at < before: every expired row in it was seen. infinity: nothing lies beyond.
+--   first    the oldest expired row. NULL: none was seen.
 --   tied     more rows than the budget expire in the very microsecond where the window would begin: the window is that
 --            microsecond, and each shard gives its share.
 --   share    how many rows one shard may give.
@@ -2370,7 +2371,7 @@ comment on function queen.kv_expire_guess_v1(smallint[], timestamptz, timestampt
 -- than the step.
 create or replace function queen.kv_expire_look_v1(
   p_shards smallint[], p_from timestamptz, p_now timestamptz, p_budget bigint,
-  out before timestamptz, out tied boolean, out share bigint, out seen bigint, out reached bigint, out beyond timestamptz,
+  out before timestamptz, out first timestamptz, out tied boolean, out share bigint, out seen bigint, out reached bigint, out beyond timestamptz,
   out capped boolean, out rest smallint[])
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -2400,16 +2401,16 @@ begin
       (select e.expires_at from expired as e order by e.expires_at offset p_budget limit 1),
       (select min(shard.times[v_reach]) from shard)) as expires_at
   ), edge as materialized (
-    select stop.expires_at as beyond, stop.expires_at is not null and stop.expires_at = (select min(e.expires_at) from expired as e) as tied
-    from stop
+    select stop.expires_at as beyond, f.first, stop.expires_at is not null and stop.expires_at = f.first as tied
+    from stop, (select min(shard.times[1]) as first from shard) as f
   )
-  select edge.beyond, edge.tied, count(e.expires_at),
+  select edge.beyond, edge.first, edge.tied, count(e.expires_at),
     count(e.expires_at) filter (where edge.beyond is null or e.expires_at < edge.beyond or edge.tied and e.expires_at = edge.beyond),
     coalesce((select bool_or(shard.times[v_reach] is not null) from shard), false),
     array(select shard.shard from shard where shard.times[cardinality(shard.times)] >= edge.beyond)
-  into beyond, tied, seen, reached, capped, rest
+  into beyond, first, tied, seen, reached, capped, rest
   from edge left join expired as e on true
-  group by edge.beyond, edge.tied;
+  group by edge.beyond, edge.first, edge.tied;
 
   before := case when tied then beyond + interval '1 microsecond' else coalesce(beyond, 'infinity') end;
   share := case when tied then v_share else p_budget end;
@@ -2595,7 +2596,7 @@ begin
   return jsonb_build_object(
     'until', clock_timestamp() + make_interval(secs => p_seconds),
     'half', clock_timestamp() + make_interval(secs => p_seconds / 2.0), 'maxRows', p_max_rows, 'maxTenants', p_max_tenants,
-    'stay', coalesce(p_stay, true), 'do', 'expire', 'from', null, 'found', 0, 'pause', 0,
+    'stay', coalesce(p_stay, true), 'do', 'expire', 'from', null, 'found', 0, 'pause', 0, 'took', 0,
     'measured', p_max_tenants = 0, 'after', v_after, 'wrapped', v_after is null);
 end;
 $$;
@@ -2606,13 +2607,15 @@ comment on function queen.kv_sweep_plan_v1(integer, integer, integer, boolean) i
 --
 -- Tenants are measured once all is drained, or half of the time is over: then steps of expiry and of measuring take turns until
 -- the last tenant is measured. When nothing is left to delete the loop pauses, a second at first, then twice as long each
--- time, up to 8; not at all when the call need not stay.
+-- time, up to 8, and at least three times as long as the last step took, which is long while an old snapshot keeps what was
+-- deleted; not at all when the call need not stay.
 create or replace function queen.kv_sweep_turn_v1(p_state jsonb) returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_time_left constant interval := (p_state ->> 'until')::timestamptz - clock_timestamp();
+  v_began constant timestamptz := clock_timestamp();
+  v_time_left constant interval := (p_state ->> 'until')::timestamptz - v_began;
   v_state jsonb := p_state;
   v_step jsonb;
   v_pause double precision;
@@ -2622,7 +2625,7 @@ begin
   end if;
   if p_state ->> 'do' = 'pause' then
     v_pause := least(8, greatest(1, 2 * (p_state ->> 'pause')::double precision));
-    perform pg_sleep(least(v_pause, extract(epoch from v_time_left)));
+    perform pg_sleep(least(greatest(v_pause, 3 * (p_state ->> 'took')::double precision), extract(epoch from v_time_left)));
     return v_state || jsonb_build_object('do', 'expire', 'pause', v_pause);
   end if;
 
@@ -2637,7 +2640,8 @@ begin
 
   v_step := queen.kv_expire_step_v1(
     array(select generate_series(0, 63)::smallint), null, (p_state ->> 'maxRows')::integer, (p_state ->> 'from')::timestamptz);
-  v_state := v_state || jsonb_build_object('from', v_step -> 'nextFrom', 'found', (p_state ->> 'found')::bigint + (v_step ->> 'deleted')::bigint);
+  v_state := v_state || jsonb_build_object('from', v_step -> 'nextFrom', 'took', extract(epoch from clock_timestamp() - v_began),
+    'found', (p_state ->> 'found')::bigint + (v_step ->> 'deleted')::bigint);
   if not (p_state ->> 'measured')::boolean and clock_timestamp() >= (p_state ->> 'half')::timestamptz then
     return v_state || jsonb_build_object('do', 'measure');
   end if;
@@ -2748,8 +2752,9 @@ begin
   for v_window in 1 .. queen.kv_limit_v1('sweep_windows') loop
     exit when v_deleted * 2 >= p_max_rows;
     v_look := queen.kv_expire_look_v1(v_shards, v_from, v_now, p_max_rows - v_deleted);
-    v_taken := queen.kv_expire_delete_v1(
-      queen.kv_expire_hold_v1(v_shards, v_from, v_look.before, v_now, v_look.share, p_max_rows - v_deleted), v_now);
+    -- From the first row that was seen, not from v_from: what was deleted in between is not walked over twice.
+    v_taken := case when v_look.first is null then 0 else queen.kv_expire_delete_v1(
+      queen.kv_expire_hold_v1(v_shards, v_look.first, v_look.before, v_now, v_look.share, p_max_rows - v_deleted), v_now) end;
     v_deleted := v_deleted + v_taken;
     v_unpruned := v_left + greatest(v_look.seen - v_taken, 0);
     v_capped := v_capped or v_look.capped;

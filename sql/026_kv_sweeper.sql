@@ -75,8 +75,9 @@ begin
   for v_window in 1 .. queen.kv_limit_v1('sweep_windows') loop
     exit when v_deleted * 2 >= p_max_rows;
     v_look := queen.kv_expire_look_v1(v_shards, v_from, v_now, p_max_rows - v_deleted);
-    v_taken := queen.kv_expire_delete_v1(
-      queen.kv_expire_hold_v1(v_shards, v_from, v_look.before, v_now, v_look.share, p_max_rows - v_deleted), v_now);
+    -- From the first row that was seen, not from v_from: what was deleted in between is not walked over twice.
+    v_taken := case when v_look.first is null then 0 else queen.kv_expire_delete_v1(
+      queen.kv_expire_hold_v1(v_shards, v_look.first, v_look.before, v_now, v_look.share, p_max_rows - v_deleted), v_now) end;
     v_deleted := v_deleted + v_taken;
     v_unpruned := v_left + greatest(v_look.seen - v_taken, 0);
     v_capped := v_capped or v_look.capped;

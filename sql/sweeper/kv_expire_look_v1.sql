@@ -3,6 +3,7 @@
 -- It walks each shard's range of the index from p_from, in index order, as far as the shard's share of the budget and a
 -- little more (three standard deviations, since keys fall into shards at random), and locks nothing. Result:
 --   before   the window is p_from <= expires_at < before: every expired row in it was seen. infinity: nothing lies beyond.
+--   first    the oldest expired row. NULL: none was seen.
 --   tied     more rows than the budget expire in the very microsecond where the window would begin: the window is that
 --            microsecond, and each shard gives its share.
 --   share    how many rows one shard may give.
@@ -17,7 +18,7 @@
 -- than the step.
 create or replace function queen.kv_expire_look_v1(
   p_shards smallint[], p_from timestamptz, p_now timestamptz, p_budget bigint,
-  out before timestamptz, out tied boolean, out share bigint, out seen bigint, out reached bigint, out beyond timestamptz,
+  out before timestamptz, out first timestamptz, out tied boolean, out share bigint, out seen bigint, out reached bigint, out beyond timestamptz,
   out capped boolean, out rest smallint[])
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -47,16 +48,16 @@ begin
       (select e.expires_at from expired as e order by e.expires_at offset p_budget limit 1),
       (select min(shard.times[v_reach]) from shard)) as expires_at
   ), edge as materialized (
-    select stop.expires_at as beyond, stop.expires_at is not null and stop.expires_at = (select min(e.expires_at) from expired as e) as tied
-    from stop
+    select stop.expires_at as beyond, f.first, stop.expires_at is not null and stop.expires_at = f.first as tied
+    from stop, (select min(shard.times[1]) as first from shard) as f
   )
-  select edge.beyond, edge.tied, count(e.expires_at),
+  select edge.beyond, edge.first, edge.tied, count(e.expires_at),
     count(e.expires_at) filter (where edge.beyond is null or e.expires_at < edge.beyond or edge.tied and e.expires_at = edge.beyond),
     coalesce((select bool_or(shard.times[v_reach] is not null) from shard), false),
     array(select shard.shard from shard where shard.times[cardinality(shard.times)] >= edge.beyond)
-  into beyond, tied, seen, reached, capped, rest
+  into beyond, first, tied, seen, reached, capped, rest
   from edge left join expired as e on true
-  group by edge.beyond, edge.tied;
+  group by edge.beyond, edge.first, edge.tied;
 
   before := case when tied then beyond + interval '1 microsecond' else coalesce(beyond, 'infinity') end;
   share := case when tied then v_share else p_budget end;

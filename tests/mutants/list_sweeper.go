@@ -21,6 +21,18 @@ var sweeper = []mutant{
 		killer: killer{"tests/sweeper", "TestDrainBesideAnOldSnapshot"},
 	},
 	{
+		name: "walked over twice", file: "sql/026_kv_sweeper.sql",
+		old: "kv_expire_hold_v1(v_shards, v_look.first,", new: "kv_expire_hold_v1(v_shards, v_from,",
+		why:    "what was deleted is walked over once in a step",
+		killer: killer{"tests/sweeper", "TestDrainBesideAnOldSnapshot"},
+	},
+	{
+		name: "no rest after a long step", file: "sql/sweeper/kv_sweep_turn_v1.sql",
+		old: "greatest(v_pause, 3 * (p_state ->> 'took')::double precision)", new: "v_pause",
+		why:    "a look that takes long is not repeated all the time",
+		killer: killer{"tests/sweeper", "TestSweepPausesAfterALongStep"},
+	},
+	{
 		name: "beyond what was seen", file: "sql/sweeper/kv_expire_look_v1.sql",
 		old: "(select min(shard.times[v_reach]) from shard)) as expires_at", new: "null::timestamptz) as expires_at",
 		why:    "a window ends where a shard was not looked at any further",

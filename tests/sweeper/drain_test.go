@@ -48,8 +48,16 @@ func TestDrainBesideAnOldSnapshot(t *testing.T) {
 	}
 	proof.Report(t, fmt.Sprintf("a drain of %d rows beside an old snapshot: %.2f buffers a row in the first step, %.2f in the last", n, first, last))
 
+	// A step from NULL walks over what was deleted, once: to look, and not again to delete the few rows that it found behind it.
+	_, idle := expireCounted(t, conn, batch, nil)
+	insert(t, conn, n+20_001, n+20_100, "timestamptz '2030-01-01 11:30:00+00'")
+	s, few := expireCounted(t, conn, batch, nil)
+	if s.Deleted != 100 || few > idle*5/4 {
+		t.Errorf("a step that deletes %d rows, want 100, reads %d buffers, one that finds none %d", s.Deleted, few, idle)
+	}
+
 	// Without nextFrom it is not so, or the test shows nothing.
-	insert(t, conn, n+20_001, n+20_000+2*batch, "timestamptz '2030-01-01 11:00:00+00' + i * interval '1 millisecond'")
+	insert(t, conn, n+20_101, n+20_100+2*batch, "timestamptz '2030-01-01 11:00:00+00' + i * interval '1 millisecond'")
 	s, buffers := expireCounted(t, conn, batch, nil)
 	if perRow := float64(buffers) / float64(max(s.Deleted, 1)); perRow < 2*first {
 		t.Errorf("a step from NULL after that reads %.2f buffers a deleted row, and should walk over what was deleted", perRow)

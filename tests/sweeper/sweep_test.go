@@ -78,6 +78,24 @@ func TestSweepComesRound(t *testing.T) {
 	}
 }
 
+// Where a step was long, the pause after it is: an old snapshot must not make the loop walk over the same rows all the time.
+func TestSweepPausesAfterALongStep(t *testing.T) {
+	t.Parallel()
+	conn := testdb.New(t, nil).Conn(t)
+	turn := func(with string) (state string) {
+		t.Helper()
+		return value[string](t, conn, "select queen.kv_sweep_turn_v1(queen.kv_sweep_plan_v1(60, 100, 0, true) || $1::text::jsonb)::text", with)
+	}
+	if state := turn(`{"do": "expire"}`); value[float64](t, conn, "select ($1::text::jsonb ->> 'took')::float8", state) <= 0 {
+		t.Errorf("no time is told: %s", state)
+	}
+	began := time.Now()
+	turn(`{"do": "pause", "took": 0.6}`)
+	if took := time.Since(began); took < 1800*time.Millisecond {
+		t.Errorf("a pause of %v after a step of 0.6 s, want 1.8 s", took)
+	}
+}
+
 // A call that stays sweeps what expires while it is there, and ends with its time; one with too much to do ends with its time too.
 func TestSweepEndsWithItsTime(t *testing.T) {
 	t.Parallel()

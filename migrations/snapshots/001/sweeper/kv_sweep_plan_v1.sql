@@ -25,7 +25,7 @@ begin
   return jsonb_build_object(
     'until', clock_timestamp() + make_interval(secs => p_seconds),
     'half', clock_timestamp() + make_interval(secs => p_seconds / 2.0), 'maxRows', p_max_rows, 'maxTenants', p_max_tenants,
-    'stay', coalesce(p_stay, true), 'do', 'expire', 'from', null, 'found', 0, 'pause', 0,
+    'stay', coalesce(p_stay, true), 'do', 'expire', 'from', null, 'found', 0, 'pause', 0, 'took', 0,
     'measured', p_max_tenants = 0, 'after', v_after, 'wrapped', v_after is null);
 end;
 $$;

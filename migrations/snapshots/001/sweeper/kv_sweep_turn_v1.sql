@@ -3,13 +3,15 @@
 --
 -- Tenants are measured once all is drained, or half of the time is over: then steps of expiry and of measuring take turns until
 -- the last tenant is measured. When nothing is left to delete the loop pauses, a second at first, then twice as long each
--- time, up to 8; not at all when the call need not stay.
+-- time, up to 8, and at least three times as long as the last step took, which is long while an old snapshot keeps what was
+-- deleted; not at all when the call need not stay.
 create or replace function queen.kv_sweep_turn_v1(p_state jsonb) returns jsonb
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_time_left constant interval := (p_state ->> 'until')::timestamptz - clock_timestamp();
+  v_began constant timestamptz := clock_timestamp();
+  v_time_left constant interval := (p_state ->> 'until')::timestamptz - v_began;
   v_state jsonb := p_state;
   v_step jsonb;
   v_pause double precision;
@@ -19,7 +21,7 @@ begin
   end if;
   if p_state ->> 'do' = 'pause' then
     v_pause := least(8, greatest(1, 2 * (p_state ->> 'pause')::double precision));
-    perform pg_sleep(least(v_pause, extract(epoch from v_time_left)));
+    perform pg_sleep(least(greatest(v_pause, 3 * (p_state ->> 'took')::double precision), extract(epoch from v_time_left)));
     return v_state || jsonb_build_object('do', 'expire', 'pause', v_pause);
   end if;
 
@@ -34,7 +36,8 @@ begin
 
   v_step := queen.kv_expire_step_v1(
     array(select generate_series(0, 63)::smallint), null, (p_state ->> 'maxRows')::integer, (p_state ->> 'from')::timestamptz);
-  v_state := v_state || jsonb_build_object('from', v_step -> 'nextFrom', 'found', (p_state ->> 'found')::bigint + (v_step ->> 'deleted')::bigint);
+  v_state := v_state || jsonb_build_object('from', v_step -> 'nextFrom', 'took', extract(epoch from clock_timestamp() - v_began),
+    'found', (p_state ->> 'found')::bigint + (v_step ->> 'deleted')::bigint);
   if not (p_state ->> 'measured')::boolean and clock_timestamp() >= (p_state ->> 'half')::timestamptz then
     return v_state || jsonb_build_object('do', 'measure');
   end if;
