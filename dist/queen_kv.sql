@@ -2419,13 +2419,15 @@ $$;
 comment on function queen.kv_expire_look_v1(smallint[], timestamptz, timestamptz, bigint) is
   'Chooses the next window of time to sweep: the oldest expired rows of all shards together.';
 
--- kv_expire_hold_v1: locks the expired rows of a window that nobody holds, at most p_budget, and answers where they lie.
+-- kv_expire_hold_v1: locks the expired rows of a window that nobody holds, at most p_budget, and answers where they lie, and when the
+-- first of them expired; NULLs when there are none.
 --
 -- FOR UPDATE SKIP LOCKED, in the index order of each shard: it waits for nobody, and what somebody holds is left for a later step.
 -- Race: a row that somebody renewed and committed after this statement began is locked in its newest form, looked at again,
 -- and spared. READ COMMITTED. Above it the snapshot can't be left: 40001 for a row that was changed after it was taken.
 create or replace function queen.kv_expire_hold_v1(
-  p_shards smallint[], p_from timestamptz, p_before timestamptz, p_now timestamptz, p_share bigint, p_budget bigint) returns tid[]
+  p_shards smallint[], p_from timestamptz, p_before timestamptz, p_now timestamptz, p_share bigint, p_budget bigint,
+  out lie tid[], out first timestamptz)
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -2435,18 +2437,20 @@ set plan_cache_mode = force_generic_plan
 set jit = off
 as $$
 begin
-  return array(
-    select h.ctid
+  select array_agg(r.ctid), min(r.expires_at)
+  into lie, first
+  from (
+    select h.ctid, h.expires_at
     from unnest(p_shards) as s (shard)
     cross join lateral (
-      select kv.ctid
+      select kv.ctid, kv.expires_at
       from queen.kv
       where kv.shard = s.shard and kv.expires_at >= p_from and kv.expires_at < p_before
         and not queen.kv_live_v1(kv.expires_at, p_now)
       order by kv.expires_at
       limit p_share
       for update skip locked) as h
-    limit p_budget);
+    limit p_budget) as r;
 end;
 $$;
 comment on function queen.kv_expire_hold_v1(smallint[], timestamptz, timestamptz, timestamptz, bigint, bigint) is
@@ -2692,7 +2696,10 @@ comment on procedure queen.kv_must_run_outside_a_transaction_v1() is 'Commits; i
 --
 -- Result:
 --   deleted         how many.
---   nextFrom        pass it as p_from of the next call: there is nothing to be done before it. null at the end of a pass.
+--   nextFrom        pass it as p_from of the next call: there is nothing to be done before it. null at the end of a pass. A step that
+--                   deleted much answers where it began to, not where it ended: the next one so walks over what this one has
+--                   deleted, and marks it in the index as dead while those pages are at hand. The step that ends the drain, from
+--                   NULL, then skips it: it would take a second for each million rows.
 --   done            no expired row is left but those that others hold. Only a call with p_from NULL that came to the end says so;
 --                   after a pass that began further on, begin again with NULL.
 --   unpruned        expired rows left from p_from on, as far as the step has looked.
@@ -2718,7 +2725,9 @@ declare
   v_shards smallint[];
   v_guess record;
   v_look record;
+  v_hold record;
   v_taken bigint;
+  v_first timestamptz;         -- when the first row expired that was deleted
   v_deleted bigint := 0;
   v_left bigint := 0;          -- expired rows that were reached and not deleted
   v_left_from timestamptz;     -- where the window of the first of them began
@@ -2738,8 +2747,9 @@ begin
 
   v_guess := queen.kv_expire_guess_v1(v_shards, v_from, v_now, p_max_rows);
   if v_guess.before is not null then
-    v_deleted := queen.kv_expire_delete_v1(
-      queen.kv_expire_hold_v1(v_shards, v_from, v_guess.before, v_now, p_max_rows, p_max_rows), v_now);
+    v_hold := queen.kv_expire_hold_v1(v_shards, v_from, v_guess.before, v_now, p_max_rows, p_max_rows);
+    v_deleted := queen.kv_expire_delete_v1(v_hold.lie, v_now);
+    v_first := v_hold.first;
     v_unpruned := v_guess.beyond;
     v_capped := true;
     v_beyond := v_guess.before;
@@ -2752,9 +2762,13 @@ begin
   for v_window in 1 .. queen.kv_limit_v1('sweep_windows') loop
     exit when v_deleted * 2 >= p_max_rows;
     v_look := queen.kv_expire_look_v1(v_shards, v_from, v_now, p_max_rows - v_deleted);
-    -- From the first row that was seen, not from v_from: what was deleted in between is not walked over twice.
-    v_taken := case when v_look.first is null then 0 else queen.kv_expire_delete_v1(
-      queen.kv_expire_hold_v1(v_shards, v_look.first, v_look.before, v_now, v_look.share, p_max_rows - v_deleted), v_now) end;
+    v_taken := 0;
+    if v_look.first is not null then
+      -- From the first row that was seen, not from v_from: what was deleted in between is not walked over twice.
+      v_hold := queen.kv_expire_hold_v1(v_shards, v_look.first, v_look.before, v_now, v_look.share, p_max_rows - v_deleted);
+      v_taken := queen.kv_expire_delete_v1(v_hold.lie, v_now);
+      v_first := least(v_first, v_hold.first);
+    end if;
     v_deleted := v_deleted + v_taken;
     v_unpruned := v_left + greatest(v_look.seen - v_taken, 0);
     v_capped := v_capped or v_look.capped;
@@ -2780,7 +2794,7 @@ begin
     'lagMs', coalesce(floor(extract(epoch from v_now
       - case when v_left > 0 then queen.kv_expire_oldest_v1(v_all, v_left_from, v_now) else v_beyond end) * 1000)::bigint, 0),
     'now', queen.kv_time_v1(v_now),
-    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(v_from) end);
+    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(case when v_deleted * 2 >= p_max_rows then v_first else v_from end) end);
 end;
 $$;
 comment on function queen.kv_expire_step_v1(smallint[], timestamptz, integer, timestamptz) is

@@ -15,7 +15,10 @@
 --
 -- Result:
 --   deleted         how many.
---   nextFrom        pass it as p_from of the next call: there is nothing to be done before it. null at the end of a pass.
+--   nextFrom        pass it as p_from of the next call: there is nothing to be done before it. null at the end of a pass. A step that
+--                   deleted much answers where it began to, not where it ended: the next one so walks over what this one has
+--                   deleted, and marks it in the index as dead while those pages are at hand. The step that ends the drain, from
+--                   NULL, then skips it: it would take a second for each million rows.
 --   done            no expired row is left but those that others hold. Only a call with p_from NULL that came to the end says so;
 --                   after a pass that began further on, begin again with NULL.
 --   unpruned        expired rows left from p_from on, as far as the step has looked.
@@ -41,7 +44,9 @@ declare
   v_shards smallint[];
   v_guess record;
   v_look record;
+  v_hold record;
   v_taken bigint;
+  v_first timestamptz;         -- when the first row expired that was deleted
   v_deleted bigint := 0;
   v_left bigint := 0;          -- expired rows that were reached and not deleted
   v_left_from timestamptz;     -- where the window of the first of them began
@@ -61,8 +66,9 @@ begin
 
   v_guess := queen.kv_expire_guess_v1(v_shards, v_from, v_now, p_max_rows);
   if v_guess.before is not null then
-    v_deleted := queen.kv_expire_delete_v1(
-      queen.kv_expire_hold_v1(v_shards, v_from, v_guess.before, v_now, p_max_rows, p_max_rows), v_now);
+    v_hold := queen.kv_expire_hold_v1(v_shards, v_from, v_guess.before, v_now, p_max_rows, p_max_rows);
+    v_deleted := queen.kv_expire_delete_v1(v_hold.lie, v_now);
+    v_first := v_hold.first;
     v_unpruned := v_guess.beyond;
     v_capped := true;
     v_beyond := v_guess.before;
@@ -75,9 +81,13 @@ begin
   for v_window in 1 .. queen.kv_limit_v1('sweep_windows') loop
     exit when v_deleted * 2 >= p_max_rows;
     v_look := queen.kv_expire_look_v1(v_shards, v_from, v_now, p_max_rows - v_deleted);
-    -- From the first row that was seen, not from v_from: what was deleted in between is not walked over twice.
-    v_taken := case when v_look.first is null then 0 else queen.kv_expire_delete_v1(
-      queen.kv_expire_hold_v1(v_shards, v_look.first, v_look.before, v_now, v_look.share, p_max_rows - v_deleted), v_now) end;
+    v_taken := 0;
+    if v_look.first is not null then
+      -- From the first row that was seen, not from v_from: what was deleted in between is not walked over twice.
+      v_hold := queen.kv_expire_hold_v1(v_shards, v_look.first, v_look.before, v_now, v_look.share, p_max_rows - v_deleted);
+      v_taken := queen.kv_expire_delete_v1(v_hold.lie, v_now);
+      v_first := least(v_first, v_hold.first);
+    end if;
     v_deleted := v_deleted + v_taken;
     v_unpruned := v_left + greatest(v_look.seen - v_taken, 0);
     v_capped := v_capped or v_look.capped;
@@ -103,7 +113,7 @@ begin
     'lagMs', coalesce(floor(extract(epoch from v_now
       - case when v_left > 0 then queen.kv_expire_oldest_v1(v_all, v_left_from, v_now) else v_beyond end) * 1000)::bigint, 0),
     'now', queen.kv_time_v1(v_now),
-    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(v_from) end);
+    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(case when v_deleted * 2 >= p_max_rows then v_first else v_from end) end);
 end;
 $$;
 comment on function queen.kv_expire_step_v1(smallint[], timestamptz, integer, timestamptz) is

@@ -84,7 +84,7 @@ func TestPlans(t *testing.T) {
 	}
 	expire(t, conn, 1000, nil)
 	// What a step leaves out where there is nothing to delete.
-	exec(t, conn, `select queen.kv_expire_delete_v1(queen.kv_expire_hold_v1('{0,1,2}', '0001-01-01Z', 'infinity', $1, 10, 10), $1)`, noon)
+	exec(t, conn, `select queen.kv_expire_delete_v1((queen.kv_expire_hold_v1('{0,1,2}', '0001-01-01Z', 'infinity', $1, 10, 10)).lie, $1)`, noon)
 	look("empty", 4)
 	insert(t, conn, 1, 20_000, "timestamptz '2030-01-01 10:00:00+00' + i * interval '1 millisecond'")
 	insert(t, conn, 20_001, 20_002, "null")

@@ -83,8 +83,8 @@ func TestRenewedInTheMiddle(t *testing.T) {
 			done := make(chan error, 1)
 			var gone int
 			go func() {
-				done <- sweeper.QueryRow(context.WithoutCancel(t.Context()), `select queen.kv_expire_delete_v1(queen.kv_expire_hold_v1(
-					(select array_agg(s::smallint order by s <> hashtextextended('key1', 0) & 63) from generate_series(0, 63) as s), '-infinity', 'infinity', $1::text::timestamptz, 1000, 1000), $1::text::timestamptz)`, noon).Scan(&gone)
+				done <- sweeper.QueryRow(context.WithoutCancel(t.Context()), `select queen.kv_expire_delete_v1((queen.kv_expire_hold_v1(
+					(select array_agg(s::smallint order by s <> hashtextextended('key1', 0) & 63) from generate_series(0, 63) as s), '-infinity', 'infinity', $1::text::timestamptz, 1000, 1000)).lie, $1::text::timestamptz)`, noon).Scan(&gone)
 			}()
 			testdb.WaitForLock(t, db, sweeper.PgConn().PID())
 			exec(t, owner, renew)
