@@ -25,20 +25,7 @@ import (
 // have written is the kernel's by then, so that nothing here tells whether a disk keeps it when the power fails.
 func newCluster(t *testing.T) *cluster.Cluster {
 	t.Helper()
-	b, err := cluster.In(testdb.PostgresBin(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cluster.Start(t.Context(), b, &cluster.Options{Durable: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return testdb.Server(t, &cluster.Options{Durable: true})
 }
 
 // newDatabase makes a database with the schema and a ledger that nothing but Once keeps from holding a delivery twice.

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/queenkv/queenkv"
 	"github.com/queenkv/queenkv/kvpg"
 	"github.com/queenkv/queenkv/tests/cluster"
 	"github.com/queenkv/queenkv/tests/testdb"
@@ -21,32 +20,17 @@ var things = kvpg.NewNamespace("things")
 // pair starts a primary with the schema, and a standby that follows it.
 func pair(t *testing.T) (primary, standby *pgx.Conn) {
 	t.Helper()
-	b, err := cluster.In(testdb.PostgresBin(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := cluster.Start(t.Context(), b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := func(c *cluster.Cluster) func() {
-		return func() {
-			if err := c.Stop(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	t.Cleanup(stop(first))
-	primary = connect(t, first)
-	if err := queenkv.Install(t.Context(), primary, nil); err != nil {
-		t.Fatal(err)
-	}
+	first := testdb.Server(t, nil)
 	second, err := first.Standby(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop(second))
-	return primary, connect(t, second)
+	t.Cleanup(func() {
+		if err := second.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return connect(t, first), connect(t, second)
 }
 
 func connect(t *testing.T, c *cluster.Cluster) *pgx.Conn {

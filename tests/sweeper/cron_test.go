@@ -10,7 +10,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/queenkv/queenkv"
 	"github.com/queenkv/queenkv/tests/cluster"
 	"github.com/queenkv/queenkv/tests/testdb"
 )
@@ -29,17 +28,10 @@ func TestPgCron(t *testing.T) {
 	for name, workers := range map[string]string{"background worker": "on", "connection": "off"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := cluster.Start(t.Context(), b, &cluster.Options{Settings: map[string]string{
+			c := testdb.Server(t, &cluster.Options{Settings: map[string]string{
 				"shared_preload_libraries": "pg_cron", "cron.use_background_workers": workers, "cron.database_name": "postgres"}})
-			must(t, err)
-			t.Cleanup(func() {
-				if err := c.Stop(); err != nil {
-					t.Error(err)
-				}
-			})
 			conn, err := pgx.Connect(t.Context(), c.URL())
 			must(t, err)
-			must(t, queenkv.Install(t.Context(), conn, nil))
 			insert(t, conn, 1, 3000, "timestamptz '2020-01-01Z' + i * interval '1 second'")
 			insert(t, conn, 3001, 3001, "null")
 			exec(t, conn, "create extension pg_cron; create role sweeper login; grant usage on schema cron to sweeper")

@@ -136,7 +136,7 @@ func TestMetricsAndHealth(t *testing.T) {
 // A server that comes up later than the sweeper is waited for.
 func TestRunWaitsForTheServer(t *testing.T) {
 	t.Parallel()
-	c := server(t)
+	c := testdb.Server(t, nil)
 	if err := c.Shutdown(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,44 +2,15 @@ package sweepergo
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/queenkv/queenkv"
 	"github.com/queenkv/queenkv/sweeper"
-	"github.com/queenkv/queenkv/tests/cluster"
 	"github.com/queenkv/queenkv/tests/testdb"
 )
-
-// server is a server of the test's own, with the schema in the database postgres.
-func server(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	b, err := cluster.In(testdb.PostgresBin(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cluster.Start(t.Context(), b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	conn, err := pgx.Connect(t.Context(), c.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(queenkv.Install(t.Context(), conn, nil), conn.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
 
 func execute(t *testing.T, url, sql string) {
 	t.Helper()
@@ -60,7 +31,7 @@ const someExpired = `insert into queen.kv (namespace, key, value, expires_at)
 // goes on when it is back, though nobody touches it.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
-	c := server(t)
+	c := testdb.Server(t, nil)
 	pool, err := pgxpool.New(t.Context(), c.URL())
 	if err != nil {
 		t.Fatal(err)
