@@ -16,7 +16,7 @@ var sweeper = []mutant{
 	},
 	{
 		name: "nextFrom stays", file: "sql/026_kv_sweeper.sql",
-		old: "      v_from := v_guess.before;\n", new: "      v_from := v_from;\n",
+		old: "case when v_deleted * 2 >= p_max_rows then v_first else v_from end)", new: "coalesce(p_from, '0001-01-01Z'))",
 		why:    "dead index entries at the head are not walked again in every step",
 		killer: killer{"tests/sweeper", "TestDrainBesideAnOldSnapshot"},
 	},
@@ -25,6 +25,12 @@ var sweeper = []mutant{
 		old: "kv_expire_hold_v1(v_shards, v_look.first,", new: "kv_expire_hold_v1(v_shards, v_from,",
 		why:    "what was deleted is walked over once in a step",
 		killer: killer{"tests/sweeper", "TestDrainBesideAnOldSnapshot"},
+	},
+	{
+		name: "nothing is marked as dead", file: "sql/026_kv_sweeper.sql",
+		old: "case when v_deleted * 2 >= p_max_rows then v_first else v_from end)", new: "v_from)",
+		why:    "the last step of a drain skips what was deleted",
+		killer: killer{"tests/sweeper", "TestLastStepOfADrain"},
 	},
 	{
 		name: "no rest after a long step", file: "sql/sweeper/kv_sweep_turn_v1.sql",

@@ -21,6 +21,30 @@ var sweeperLoop = []mutant{
 		killer: killer{"sweeper", "TestRunErrors"},
 	},
 	{
+		name: "no rests in a drain", file: "sweeper/pace.go",
+		old: "if d.worked < burst {", new: "if true {",
+		why:    "Run keeps to its share of the time, or what the application does beside it waits",
+		killer: killer{"sweeper", "TestRunDutyCycle"},
+	},
+	{
+		name: "rests while it falls behind", file: "sweeper/pace.go",
+		old: "if before > 0 && lag >= before {", new: "if before < 0 {",
+		why:    "a backlog that grows is not left to grow for the sake of rests",
+		killer: killer{"sweeper", "TestRunDutyCycle"},
+	},
+	{
+		name: "a rest after each step", file: "sweeper/pace.go",
+		old: "burst = 500 * time.Millisecond", new: "burst = time.Millisecond",
+		why:    "rests are few: many made puts slower than none",
+		killer: killer{"sweeper", "TestRunRestsAfterBursts"},
+	},
+	{
+		name: "an old lag is compared with", file: "sweeper/pace.go",
+		old: "	d.lag = 0\n", new: "",
+		why:    "the backlog of one drain says nothing about the next one",
+		killer: killer{"sweeper", "TestDutyForgetsADrain"},
+	},
+	{
 		name: "a budget is passed", file: "sweeper/pass.go",
 		old: "if atMost > 0 && atMost < int64(size) {", new: "if atMost > 0 && atMost < 0 {",
 		why:    "RunOnce deletes no more than its budget",
