@@ -49,7 +49,7 @@ declare
   v_first timestamptz;         -- when the first row expired that was deleted
   v_deleted bigint := 0;
   v_left bigint := 0;          -- expired rows that were reached and not deleted
-  v_left_from timestamptz;     -- where the window of the first of them began
+  v_left_from timestamptz;     -- where the window of the first of them began; NULL: there are none
   v_unpruned bigint;
   v_capped boolean := false;
   v_beyond timestamptz;        -- the oldest expired row that was not reached; NULL: all were
@@ -74,6 +74,8 @@ begin
     v_beyond := v_guess.before;
     if v_deleted < p_max_rows then
       v_from := v_guess.before;
+    else
+      v_left_from := v_from; -- the window may hold more
     end if;
   end if;
 
@@ -111,9 +113,9 @@ begin
     'unpruned', v_unpruned,
     'unprunedCapped', v_capped,
     'lagMs', coalesce(floor(extract(epoch from v_now
-      - case when v_left > 0 then queen.kv_expire_oldest_v1(v_all, v_left_from, v_now) else v_beyond end) * 1000)::bigint, 0),
+      - case when v_left_from is not null then queen.kv_expire_oldest_v1(v_all, v_left_from, v_now) else v_beyond end) * 1000)::bigint, 0),
     'now', queen.kv_time_v1(v_now),
-    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(case when v_deleted * 2 >= p_max_rows then v_first else v_from end) end);
+    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(case when v_deleted * 2 >= p_max_rows then least(v_first, v_from) else v_from end) end);
 end;
 $$;
 comment on function queen.kv_expire_step_v1(smallint[], timestamptz, integer, timestamptz) is

@@ -197,6 +197,34 @@ func TestOldestFirst(t *testing.T) {
 	}
 }
 
+// Nothing is to be done before nextFrom: it is not after any expired row that nobody holds, not even where a few shards have so many
+// rows that a step has no room for those of the others; and lagMs is that of the oldest row that is left.
+func TestNothingBeforeNextFrom(t *testing.T) {
+	t.Parallel()
+	conn := testdb.New(t, nil).Conn(t)
+	const n = 64_000
+	insert(t, conn, 1, n, `timestamptz '2030-01-01 10:00:00+00'
+		+ i * interval '1 millisecond' / case when hashtextextended('key' || i, 0) & 63 < 8 then 10 else 1 end`)
+	left := n
+	for from, i := (*string)(nil), 0; ; i++ {
+		s := expire(t, conn, 1000, from)
+		left -= s.Deleted
+		if s.NextFrom == nil {
+			break
+		}
+		if before := value[int](t, conn, "select count(*) from queen.kv where expires_at < $1::text::timestamptz", *s.NextFrom); before > 0 {
+			t.Fatalf("step %d: %v, but %d rows expired before that and are there", i, s, before)
+		}
+		if want := value[int64](t, conn, "select floor(extract(epoch from $1::text::timestamptz - min(expires_at)) * 1000) from queen.kv", noon); s.LagMs != want {
+			t.Fatalf("step %d: %v, want lagMs %d of the oldest row that is left", i, s, want)
+		}
+		from = s.NextFrom
+	}
+	if left != 0 || rows(t, conn) != 0 {
+		t.Errorf("%d rows are left, and a pass from the beginning says %d, want none", rows(t, conn), left)
+	}
+}
+
 // Rows that expire in one microsecond, as those of one INSERT may, are served in shares: no shard is left behind.
 func TestOneMicrosecond(t *testing.T) {
 	t.Parallel()
