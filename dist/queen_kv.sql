@@ -2796,7 +2796,8 @@ begin
     'lagMs', coalesce(floor(extract(epoch from v_now
       - case when v_left_from is not null then queen.kv_expire_oldest_v1(v_all, v_left_from, v_now) else v_beyond end) * 1000)::bigint, 0),
     'now', queen.kv_time_v1(v_now),
-    'nextFrom', case when v_beyond is not null then queen.kv_time_v1(case when v_deleted * 2 >= p_max_rows then least(v_first, v_from) else v_from end) end);
+    'nextFrom', case when v_beyond is not null then
+      queen.kv_time_v1(case when v_deleted * 2 >= p_max_rows then least(v_first, v_from) else v_from end) end);
 end;
 $$;
 comment on function queen.kv_expire_step_v1(smallint[], timestamptz, integer, timestamptz) is

@@ -24,7 +24,7 @@ type Options struct {
 	// above 1,000,000, MinBatch not above MaxBatch, and FirstBatch is between them: what is outside is brought there.
 	FirstBatch, MinBatch, MaxBatch int
 
-	// DutyCycle is the greatest share of its time that Run spends deleting: 0.25 by default, from 0.01 to 1, which is never to rest; what
+	// DutyCycle is the greatest share of its time that Run spends deleting: 0.1 by default, from 0.01 to 1, which is never to rest; what
 	// is outside is brought there. While there is a backlog Run deletes for half a second, and rests for as long as makes up for
 	// it, for MaxIdle at most: few long rests are easier on others than many short ones. It does not rest when what was left before
 	// the last rest has only become older since: it would stay behind. RunOnce never rests.
@@ -85,7 +85,7 @@ func withDefaults(opts *Options) Options {
 	o.MaxBatch = min(or(o.MaxBatch, 10_000), maxBatch)
 	o.MinBatch = min(or(o.MinBatch, 100), o.MaxBatch)
 	o.FirstBatch = min(max(or(o.FirstBatch, 1000), o.MinBatch), o.MaxBatch)
-	o.DutyCycle = min(max(or(o.DutyCycle, 0.25), 0.01), 1)
+	o.DutyCycle = min(max(or(o.DutyCycle, 0.1), 0.01), 1)
 	o.MaxIdle = or(o.MaxIdle, 30*time.Second)
 	o.MinIdle = min(or(o.MinIdle, time.Second), o.MaxIdle)
 	o.MaxRetry = or(o.MaxRetry, 30*time.Second)

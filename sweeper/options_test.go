@@ -35,7 +35,7 @@ func TestOptionsBelowZero(t *testing.T) {
 
 func TestOptionsDutyCycle(t *testing.T) {
 	t.Parallel()
-	for given, want := range map[float64]float64{0: 0.25, 0.001: 0.01, 0.5: 0.5, 1: 1, 7: 1} {
+	for given, want := range map[float64]float64{0: 0.1, 0.001: 0.01, 0.5: 0.5, 1: 1, 7: 1} {
 		if got := withDefaults(&Options{DutyCycle: given}).DutyCycle; got != want {
 			t.Errorf("%v is taken for %v, want %v", given, got, want)
 		}

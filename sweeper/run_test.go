@@ -134,13 +134,13 @@ func TestRunDutyCycle(t *testing.T) {
 		answer      func(now time.Duration) (string, error) // now counts from the beginning
 		least, most float64                                 // of the time in steps
 	}{
-		{"a backlog that shrinks", 0, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(time.Hour - now), nil }, 0.24, 0.26},
+		{"a backlog that shrinks", 0, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(time.Hour - now), nil }, 0.09, 0.11},
 		{"half of the time", 0.5, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(time.Hour - now), nil }, 0.49, 0.51},
 		{"never rests", 1, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(time.Hour - now), nil }, 1, 1},
 		{"a backlog that ages as time goes by", 0, 20 * ms, func(now time.Duration) (string, error) { return laggingJSON(now), nil }, 0.97, 1},
 		{"a backlog as old as before", 0, 20 * ms, func(time.Duration) (string, error) { return laggingJSON(second), nil }, 0.97, 1},
-		{"drained after a long look", 0, 4 * second, func(time.Duration) (string, error) { return stepJSON(10, true, ""), nil }, 0.23, 0.26},
-		{"timeouts", 0, 5 * second, func(time.Duration) (string, error) {
+		{"drained after a long look", 0.25, 4 * second, func(time.Duration) (string, error) { return stepJSON(10, true, ""), nil }, 0.23, 0.26},
+		{"timeouts", 0.25, 5 * second, func(time.Duration) (string, error) {
 			return "", pgError("57014", "canceling statement due to statement timeout")
 		}, 0.23, 0.26},
 		{"no longer than the longest pause", 0.01, 4 * second, func(time.Duration) (string, error) { return stepJSON(10, true, ""), nil }, 0.11, 0.13}, // 4 s of 34
@@ -163,7 +163,7 @@ func TestRunDutyCycle(t *testing.T) {
 	}
 }
 
-// Rests are few and long: half a second of steps, and then three times as long.
+// Rests are few and long: half a second of steps, and then nine times as long.
 func TestRunRestsAfterBursts(t *testing.T) {
 	t.Parallel()
 	d := &fakeDB{clock: newFakeClock()}
@@ -171,8 +171,8 @@ func TestRunRestsAfterBursts(t *testing.T) {
 	d.expire = func(int, string) (string, time.Duration, error) {
 		return laggingJSON(time.Hour - d.clock.now.Sub(began)), 20 * time.Millisecond, nil
 	}
-	runFor(t, without(d, Options{UsageEvery: -1}), d, 5*time.Second)
-	if want := []time.Duration{1500, 1500, 1500}; !slices.Equal(milliseconds(d.clock.slept), want) || d.expired() != 3*25 {
+	runFor(t, without(d, Options{UsageEvery: -1}), d, 14*time.Second)
+	if want := []time.Duration{4500, 4500, 4500}; !slices.Equal(milliseconds(d.clock.slept), want) || d.expired() != 3*25 {
 		t.Errorf("rests %v after %d steps, want %v ms after 75 steps of 20 ms", d.clock.slept, d.expired(), want)
 	}
 }

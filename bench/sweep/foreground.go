@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -182,9 +183,13 @@ func (m *foregroundRuns) table(rate, most float64, expired, live int) string {
 	for i := range m.with {
 		ratios = append(ratios, m.with[i].at(0.99)/m.without[i].at(0.99))
 	}
-	text := fmt.Sprintf("\nPuts by %d clients, %.0f a second in all (without a pace they reach %.0f), without a sweeper and while `kv-sweeper run` with its defaults "+
+	settings := "its defaults"
+	if v := os.Getenv(dutyCycle); v != "" {
+		settings = "`" + dutyCycle + "=" + v + "`"
+	}
+	text := fmt.Sprintf("\nPuts by %d clients, %.0f a second in all (without a pace they reach %.0f), without a sweeper and while `kv-sweeper run` with %s "+
 		"drains %d expired rows beside %d live ones; medians over %d pairs:\n\n| | p50, ms | p99, ms | p99.9, ms | longest, ms |\n|---|---:|---:|---:|---:|\n",
-		putClients, rate, most, expired, live, len(m.with))
+		putClients, rate, most, settings, expired, live, len(m.with))
 	for _, side := range m.sides() {
 		text += "| " + side.name
 		for _, q := range []float64{0.5, 0.99, 0.999, 1} {

@@ -4,7 +4,7 @@
 //	go run ./sweep -sweeper program [-out file]	(in bench/; make bench-sweep does it)
 //
 // Sizes come from the environment: KV_BENCH_ROWS (5000000), of which KV_BENCH_EXPIRED (1000000) have expired, and KV_BENCH_PAIRS (3),
-// how often each line is measured.
+// how often each line is measured. KV_SWEEPER_DUTY_CYCLE is passed on to the sweeper beside the puts.
 //
 // It starts a throwaway cluster from the PostgreSQL binaries that KV_TEST_POSTGRES_BIN names, or that are on this machine. Live rows are
 // loaded once: as many as there are expired ones at first, the rest before the growth is measured. Before each drain the rows that the

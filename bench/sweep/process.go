@@ -12,7 +12,10 @@ import (
 	"time"
 )
 
-// A process is "kv-sweeper run" with its defaults, but for the port of its listener.
+// dutyCycle is the environment's variable for the sweeper's share of the time, the one of its settings that may differ from the defaults.
+const dutyCycle = "KV_SWEEPER_DUTY_CYCLE"
+
+// A process is "kv-sweeper run" with its defaults, but for the port of its listener and dutyCycle.
 type process struct {
 	cmd     *exec.Cmd
 	drained chan struct{} // closed when it says that it has deleted as many rows as it was to, or ends
@@ -26,6 +29,9 @@ func startSweeper(ctx context.Context, path, url string, rows int) (*process, er
 	p := &process{drained: make(chan struct{}), done: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx, path, "run", "--listen", "127.0.0.1:0")
 	p.cmd.Env = []string{"DATABASE_URL=" + url}
+	if v := os.Getenv(dutyCycle); v != "" {
+		p.cmd.Env = append(p.cmd.Env, dutyCycle+"="+v)
+	}
 	log, err := p.cmd.StderrPipe()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type runCommand struct {
 	pace
 	Listen     string        `default:"127.0.0.1:9464" placeholder:"ADDRESS" help:"Where /metrics, /healthz and /readyz answer; \"none\" for nowhere. They need no password, and show tenants' ids."`
 	StartWait  time.Duration `default:"30s" help:"How long a server that doesn't answer is waited for at the start."`
-	DutyCycle  float64       `default:"0.25" help:"The greatest share of its time that it spends deleting, from 0.01 to 1; 1 never rests."`
+	DutyCycle  float64       `default:"0.1" help:"The greatest share of its time that it spends deleting, from 0.01 to 1; 1 never rests."`
 	MinIdle    time.Duration `default:"1s" help:"The first pause when nothing is left to delete."`
 	MaxIdle    time.Duration `default:"30s" help:"The longest one."`
 	MinRetry   time.Duration `default:"250ms" help:"The first pause after an error."`
