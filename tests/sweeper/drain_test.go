@@ -78,14 +78,7 @@ func TestLastStepOfADrain(t *testing.T) {
 	exec(t, conn, "alter table queen.kv set (autovacuum_enabled = off)") // vacuum would remove the entries
 	insert(t, conn, 1, n, "timestamptz '2030-01-01 10:00:00+00' + i * interval '1 millisecond'")
 
-	total, from := 0, (*string)(nil)
-	for {
-		s := expire(t, conn, batch, from)
-		total += s.Deleted
-		if from = s.NextFrom; from == nil {
-			break
-		}
-	}
+	total := deleted(pass(t, conn, batch))
 	s, buffers := expireCounted(t, conn, batch, nil)
 	if total != n || s.Deleted != 0 || !s.Done {
 		t.Errorf("%d rows were deleted, want %d, and then %s", total, n, s)

@@ -58,8 +58,8 @@ func tryExpire(ctx context.Context, q querier, maxRows int, from *string) (s ste
 	return s, err
 }
 
-// pass makes steps from NULL to the end of a pass.
-func pass(t testing.TB, q querier, maxRows int) (steps []step) {
+// pass makes steps from NULL to the end of a pass, and calls each after each of them that is followed by another.
+func pass(t testing.TB, q querier, maxRows int, each ...func(step)) (steps []step) {
 	t.Helper()
 	for from := (*string)(nil); ; {
 		s := expire(t, q, maxRows, from)
@@ -69,6 +69,9 @@ func pass(t testing.TB, q querier, maxRows int) (steps []step) {
 		}
 		if len(steps) > 10000 {
 			t.Fatalf("ten thousand steps, and no end: %v", s)
+		}
+		for _, look := range each {
+			look(s)
 		}
 		from = s.NextFrom
 	}
@@ -205,23 +208,16 @@ func TestNothingBeforeNextFrom(t *testing.T) {
 	const n = 64_000
 	insert(t, conn, 1, n, `timestamptz '2030-01-01 10:00:00+00'
 		+ i * interval '1 millisecond' / case when hashtextextended('key' || i, 0) & 63 < 8 then 10 else 1 end`)
-	left := n
-	for from, i := (*string)(nil), 0; ; i++ {
-		s := expire(t, conn, 1000, from)
-		left -= s.Deleted
-		if s.NextFrom == nil {
-			break
-		}
+	steps := pass(t, conn, 1000, func(s step) {
 		if before := value[int](t, conn, "select count(*) from queen.kv where expires_at < $1::text::timestamptz", *s.NextFrom); before > 0 {
-			t.Fatalf("step %d: %v, but %d rows expired before that and are there", i, s, before)
+			t.Fatalf("%v, but %d rows expired before that and are there", s, before)
 		}
 		if want := value[int64](t, conn, "select floor(extract(epoch from $1::text::timestamptz - min(expires_at)) * 1000) from queen.kv", noon); s.LagMs != want {
-			t.Fatalf("step %d: %v, want lagMs %d of the oldest row that is left", i, s, want)
+			t.Fatalf("%v, want lagMs %d of the oldest row that is left", s, want)
 		}
-		from = s.NextFrom
-	}
-	if left != 0 || rows(t, conn) != 0 {
-		t.Errorf("%d rows are left, and a pass from the beginning says %d, want none", rows(t, conn), left)
+	})
+	if deleted(steps) != n || rows(t, conn) != 0 {
+		t.Errorf("a pass from the beginning deletes %d rows and leaves %d, want %d and none", deleted(steps), rows(t, conn), n)
 	}
 }
 
